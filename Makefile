@@ -8,6 +8,7 @@
 # make nightly    run what takes long           make nightly-mutations runs one part; see NIGHTLY
 # make campaign   flood the core of the gate    make campaign ARGS='--commands 100000000 --seed 7'
 # make mutations  take each invariant out: its tests must notice
+# make honest     audit a thousand honest records: none may be contradicted
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
 # make gazebo     drive the cart in an installed Gazebo, and compare it with MuJoCo's
@@ -55,7 +56,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean constraints demo docs env faults gazebo help lint mutations nightly quick \
+.PHONY: bench campaign clean constraints demo docs env faults gazebo help honest lint mutations nightly quick \
   reference test
 
 help:
@@ -101,7 +102,7 @@ quick: lint
 	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or nightly)' $(QUICK)
 
 # What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
-NIGHTLY := docs tests properties campaign mutations faults bench soak learners \
+NIGHTLY := docs tests properties campaign honest mutations faults bench soak learners \
   python3.10 newest kilted workspace
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
@@ -123,6 +124,9 @@ nightly-properties: $(BUILT)
 
 nightly-campaign: $(BUILT)
 	@echo 'Seed: $(SEED)' && $(TOOL)gate_campaign --commands 10000000 --seed $(SEED)
+
+nightly-honest: $(BUILT)
+	@echo 'Seed: $(SEED)' && $(TOOL)honest_records --seed $(SEED)
 
 nightly-docs: docs
 
@@ -173,6 +177,9 @@ ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) $(2) && \
 
 campaign: $(BUILT)
 	@$(TOOL)gate_campaign $(ARGS)
+
+honest: $(BUILT)
+	@$(TOOL)honest_records $(ARGS)
 
 mutations: $(BUILT)
 	@$(TOOL)mutations $(ARGS)

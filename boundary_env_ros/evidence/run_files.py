@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -19,6 +20,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.imported import imported_from, is_import
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
+    BoundaryError,
     ContractError,
     DigestMismatch,
     MissingDependency,
@@ -259,8 +261,12 @@ class Run:
 
     def _pacing(self) -> Pacing | None:
         """Return the pacing, which may have been chosen apart from the contract's file."""
-        first = self._first
-        return None if first is None else first.pacing
+        if self._first is not None:
+            return self._first.pacing
+        with suppress(BoundaryError):  # Without a step the digest of a node tells it.
+            for node in self.source.records(ContractDescription):
+                return contract_of(node).contract.pacing
+        return None
 
     def recorded(self, contract: Contract) -> Contract:
         """Return a contract under the pacing, and with the version of the task, of this run."""

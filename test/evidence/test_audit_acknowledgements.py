@@ -49,6 +49,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
     ties: Any = SimpleNamespace(
         uses={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
         groups=tuple(slices_of(contract.action)),
+        now=0,
         tie=tie,
     )
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=at, host='robot')

@@ -50,7 +50,7 @@ def test_honest_world_is_clean(tmp_path: Path, name: str, agents: int) -> None:
     assert report.excused == {}
     checked = report.from_topics
     assert checked['commands'] >= report.decisions
-    assert checked['fields'] > 5 * report.transitions
+    assert checked['fields'] > 4 * report.transitions
 
 
 def test_honest_world_in_which_messages_have_no_estimate_is_clean(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_honest_world_in_which_messages_have_no_estimate_is_clean(tmp_path: Path
     tape = make_world_tape(loaded, episodes=2, steps=15, seed=3, change=now_and_then_blind())
     report = audited(tmp_path, tape)
     assert set(report.counts) <= {'record-ended'}, f'\n{report}'
-    assert report.from_topics['fields'] > 5 * report.transitions
+    assert report.from_topics['fields'] > 4 * report.transitions
     poses = {f.captured for s in steps_of(tape) for f in s.after if f.name == 'pose'}
     every = {f.captured for s in steps_of(tape) for f in s.after if f.name == 'velocity'}
     assert 2 < len(poses) < len(every)

@@ -16,7 +16,7 @@ from typing import Any
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.events import ClearEmergencyStop
-from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.timebase import NANOSECONDS, RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.record_chain import RecordChain
@@ -98,7 +98,7 @@ def write_to(log: McapLog, tape: Iterable[Sent]) -> Iterator[Sent]:
 
 
 def record_of(bench: Bench, loaded: LoadedContract) -> Tape:
-    """Return all that a bench sent, with the contract and the state of the recorder before it."""
+    """Return all that a bench sent, with the contract before it and the state of the recorder."""
     contract = loaded.contract
     described = ContractDescription(
         node='/environment',
@@ -111,23 +111,23 @@ def record_of(bench: Bench, loaded: LoadedContract) -> Tape:
         task_version=contract.task.version,
         text=loaded.text,
     )
-    begin = min(sent.log_time for sent in bench.sent)
-    recorder = {
-        'digest': loaded.digest,
-        'recording': True,
-        'stamp': {'ros': {'clock': 2, 'nanoseconds': begin, 'host': 'bench'}, 'steady': 1},
-    }
+    begin, end = (most(sent.log_time for sent in bench.sent) for most in (min, max))
     return [
         Sent('/boundary/contract', begin, begin, described),
-        Sent(
-            '/boundary/recorder_status',
-            begin,
-            begin,
-            recorder,
-            'boundary_env_ros/msg/RecorderStatus',
-        ),
+        # What it says when it is told to stop is the last message.
+        *(recorder_says(loaded, at) for at in (*range(begin, end, NANOSECONDS), end + 1)),
         *bench.sent,
     ]
+
+
+def recorder_says(loaded: LoadedContract, at: int) -> Sent:
+    """Return what a recorder says of itself, which it does every second."""
+    said = {
+        'digest': loaded.digest,
+        'recording': True,
+        'stamp': {'ros': {'clock': 2, 'nanoseconds': at, 'host': 'bench'}, 'steady': 1},
+    }
+    return Sent('/boundary/recorder_status', at, at, said, 'boundary_env_ros/msg/RecorderStatus')
 
 
 def drive(bench: Bench) -> None:

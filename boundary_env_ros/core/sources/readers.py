@@ -207,11 +207,10 @@ def _within(field: str, path: str) -> str:
 
 def stamp_of(message: Message) -> int | None:
     """Return ``header.stamp`` in nanoseconds; None if there is none or it was never set."""
-    header = getattr(message, 'header', None)
-    if header is None:
-        return None
-    stamp: int = header.stamp.sec * NANOSECONDS + header.stamp.nanosec
-    return stamp or None
+    # What another calls a header is none.
+    stamp: Message = getattr(getattr(message, 'header', None), 'stamp', None)
+    is_header = hasattr(stamp, 'nanosec')
+    return stamp.sec * NANOSECONDS + stamp.nanosec or None if is_header else None
 
 
 def frame_of(message: Message) -> str:

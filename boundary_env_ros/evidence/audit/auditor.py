@@ -9,11 +9,9 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import math
 import sys
-from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
@@ -39,11 +37,14 @@ from boundary_env_ros.evidence.audit.findings import (
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
     answered,
+    Half,
+    Holes,
     key_of,
     link,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.ties import LATE, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
+from boundary_env_ros.evidence.audit.raw_messages.window import REACH
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -57,6 +58,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.identity import UUID
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.decisions import DecisionsAgain
 from boundary_env_ros.evidence.replay.differences import FieldDifference
 from boundary_env_ros.evidence.replay.rerun import Rerun
@@ -76,17 +78,11 @@ NO_CHAIN = (
     'was recorded'
 )
 
-#: Nanoseconds before the end of a torn record in which a record may lack its other half.
-TORN = 12 * NANOSECONDS
+#: Nanoseconds behind the beginning of a record in which topics may have been found one by one.
+LATE = NANOSECONDS // 10
 
-#: Nanoseconds behind a hole in which a record may speak of what was in it.
-REACH = 2 * NANOSECONDS
-
-# Nanoseconds by which messages of several topics may be in another order than they came in.
-_EDGE = NANOSECONDS // 20
-
-#: What comes with another record under the same id.
-Half: TypeAlias = Transition | PrivilegedObservation
+#: Type of what a recorder says of itself.
+RECORDER = 'boundary_env_ros/msg/RecorderStatus'
 
 
 class Auditor:
@@ -140,14 +136,13 @@ class Auditor:
         self._missing = missing
         self._has_topics = bool(topics)
         self._began: dict[type, int] = {}  # when the first record of each kind came
-        # The raw auditor looks at the same list: a hole that is filled is none for it either.
-        self._holes = list(holes)
+        # The raw auditor looks at the same: a hole that is filled is none for it either.
+        self._holes = Holes(holes)
+        self._recorders = frozenset(t for t, kind in (topics or {}).items() if kind == RECORDER)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            ties = Ties(contract, topics, self.find, self._holes)
-            self._raw = RawAuditor(ties, topics)
+            self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
         self._of_another = of_another
-        self._had: dict[tuple[str, type], int] = {}  # log time of the last of each kind
         self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
@@ -160,18 +155,23 @@ class Auditor:
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
         self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
-        self._begin = sys.maxsize  # the least log time
+        self._begin, self._end = sys.maxsize, 0  # the least log time, and the greatest
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
         self._unevidenced = False  # whether a step lacks evidence that may have come later
-        self._described: set[tuple[str, str]] = set()  # nodes, each with a digest
+        self._described: dict[str, str] = {}  # by digest, the node that said it first
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = 0
-        # The steps just behind a hole, and what does not fit there for what is missing.
-        self._behind: set[StepId] = set()
-        # By agent and episode, the first step of a slice that begins in its middle.
-        self._cuts: dict[tuple[str, str], int] = {}
+        # The steps just behind a hole or a gap, and their episodes, each with the log time of a
+        # gap that our recorder has to explain; 0: something is known to be missing.
+        self._behind: Bounded[StepId | str, int] = Bounded()
+        self._gap_until = 0  # log time until which records are behind the last gap
+        # What does not fit behind such a gap, with its log time.
+        self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
+        # What the recorder said, at last and before, and how much it has lost.
+        self._spoke = self._spoke_before = self._lost = 0
+        self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
@@ -199,15 +199,16 @@ class Auditor:
     @property
     def topics(self) -> frozenset[str]:
         """Return the topics whose raw messages are wanted."""
-        return frozenset() if self._raw is None else self._raw.topics
+        return self._recorders | (frozenset() if self._raw is None else self._raw.topics)
 
     def message(self, recorded: Message) -> None:
         """Look at the next raw message, of one of :attr:`topics`."""
-        if self._raw is None:
-            return
         self._came(recorded.log_time)
         try:
-            self._raw.message(recorded)
+            if recorded.topic in self._recorders:
+                self._recorder(getattr(recorded.decode(), 'lost', 0), recorded.log_time)
+            if self._raw is not None:
+                self._raw.message(recorded)
         except RecordError as error:
             self.unreadable(recorded.topic, str(error))
 
@@ -228,23 +229,25 @@ class Auditor:
         self._came(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
             self._look_for_the_beginning(record, log_time)
-        if self._of_another and isinstance(record, (Transition, GateDecision)):
-            self._look_for_a_gap(record, log_time)
+        if isinstance(record, (Transition, GateDecision)):
+            if self._of_another or self._recorders:
+                self._look_for_a_gap(record, log_time)
+            is_damaged = self._holes.reach(log_time)
+            if is_damaged or log_time < self._gap_until:
+                before = self._agents[record.id.agent].last
+                # What came between the two may have ended the one before.
+                for step in (record, before or record):
+                    self._is_behind(step.id, 0 if is_damaged or self._of_another else log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if (
-            self._holes
-            and isinstance(record, (Transition, GateDecision))
-            and any(begin <= log_time <= end + REACH for begin, end in self._holes)
-        ):
-            self._behind.add(record.id)
-            before = self._agents[record.id.agent].last
-            if before is not None:
-                self._behind.add(before.id)  # what came between the two may have ended it
         if self._again is not None:
             self._again.add(record, topic)
+        beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
+        if self._terms is not None and isinstance(record, beside):
+            other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
+            self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
@@ -255,16 +258,37 @@ class Auditor:
             self._privileged(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
-        elif isinstance(record, ContractDescription):
-            self._described.add((record.node, record.digest))
+        elif isinstance(record, ContractDescription) and len(self._described) < KEPT:
+            self._described.setdefault(record.digest, record.node)
 
-    def _is_behind_hole(self, rule: str, of: StepId | None) -> bool:
-        """Return whether what is compared with a step, or its episode, may be missing."""
-        if rule == 'index-agrees' and of is not None:
-            return any(of.episode_id == step.episode_id for step in self._behind)
-        return of in self._behind or (
-            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step)
-        )
+    def _is_behind(self, of: StepId, gap: int) -> None:
+        """Note that what is compared with a step, or its episode, is missing since a gap, or 0."""
+        for place in (of, of.episode_id):
+            known = self._behind.get(place, gap)
+            self._behind.put(place, max(known, gap) if known and gap else 0, memory.EPISODES)
+
+    def _gap_before(self, rule: str, of: StepId | None) -> int | None:
+        """Return the gap that what is compared may be missing in; None if it must be there."""
+        place = of.episode_id if of is not None and rule == 'index-agrees' else of
+        return None if place is None else self._behind.get(place)
+
+    def _recorder(self, lost: int, log_time: int) -> None:
+        """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
+        self._spoke_before, self._spoke = self._spoke, log_time
+        self._lost = max(self._lost, lost)
+        if self._raw is not None:
+            self._raw.ties.lost = self._lost
+        for _ in range(len(self._doubts)):
+            self._judge(*self._doubts.popleft())
+
+    def _judge(self, gap: int | None, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
+        """Take what does not fit for broken, unless something is missing that it goes by."""
+        if gap is None or (gap and not self._lost and gap < self._spoke_before):
+            self._note(rule, mismatch, of)
+        elif gap and not self._lost and len(self._doubts) < memory.WINDOW:
+            self._doubts.append((gap, rule, mismatch, of))
+        else:
+            self._lacking_of[rule] += 1
 
     def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
         """
@@ -278,18 +302,17 @@ class Auditor:
             return
         if isinstance(record, EpisodeStatus):
             if log_time > begin + LATE:
-                agent.waiting.setdefault(record.id.episode_id, record.id.step)
+                agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
         elif 0 < record.id.step <= agent.waiting.get(record.id.episode_id, record.id.step) + 1:
             self.begins_late()
-            self._behind.add(record.id)
-            self._cuts[record.id.agent, record.id.episode_id] = record.id.step
+            for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
+                self._is_behind(replace(record.id, step=step), 0)
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
 
     def _look_for_a_gap(self, record: Transition | GateDecision, log_time: int) -> None:
-        """Take what another recorder dropped for missing, if the numbers have a gap there."""
-        agent, of, key = self._agents[record.id.agent], record.id, (record.id.agent, type(record))
-        since, self._had[key] = self._had.get(key, 0), log_time
+        """Take what a recorder dropped for missing, if the numbers have a gap there."""
+        agent, of = self._agents[record.id.agent], record.id
         before: Transition | GateDecision | None = agent.last
         if isinstance(record, GateDecision):
             before = None if agent.sent is None else agent.sent.decision
@@ -300,7 +323,7 @@ class Auditor:
             dropped = of.step > 0 or not self._ended(agent)
         if before is None or not dropped:
             return
-        self._holes.append((since, log_time))
+        self._gap_until = log_time + memory.BEHIND
         first = before.id.step
         missing = [(of, first, min(of.step, first + memory.WINDOW))]
         if before.id.episode_id != of.episode_id:
@@ -308,24 +331,21 @@ class Auditor:
                 (before.id, first, first + memory.RECENT),
                 (of, 0, min(of.step, memory.WINDOW)),
             ]
-        self._behind.update(
-            replace(id_, step=step)
-            for id_, begin, end in missing
-            for step in range(begin, end + 1)
-        )
-        gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
-        self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
+        for id_, begin, end in missing:
+            for step in range(begin, end + 1):
+                self._is_behind(replace(id_, step=step), 0 if self._of_another else log_time)
+        if self._of_another:  # Ours says what it lost.
+            gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
+            self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
 
     def begins_late(self) -> None:
         """Take what came before the record for missing: it is a slice of a run."""
-        if (0, self._begin) not in self._holes:
-            self._holes.append((0, self._begin))
+        self._holes.begin_at(self._begin)
 
     def _came(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
-        self._begin = min(self._begin, log_time)
-        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
-            self._holes.remove(hole)
+        self._begin, self._end = min(self._begin, log_time), max(self._end, log_time)
+        self._holes.fill(log_time)
 
     def cannot_check(self, rule: str, why: str) -> None:
         """Note that a rule could not be applied."""
@@ -356,9 +376,10 @@ class Auditor:
             itself, its bounds, limits and emergency stop, is excused behind no hole.
 
         """
-        if (near or RULE[rule].near) and self._is_behind_hole(rule, of):
-            self._lacking_of[rule] += 1
-            return
+        gap = self._gap_before(rule, of) if near or RULE[rule].near else None
+        self._judge(gap, rule, mismatch, of)
+
+    def _note(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         if rule not in OF_THE_BAG and self._unlike().unknown:
             self.cannot_check(rule, UNKNOWN)
             return
@@ -399,13 +420,14 @@ class Auditor:
 
         """
         if self._raw is not None:
-            self._raw.finish(torn=torn)
-        unread = 'record-complete' in self._counts
-        if self._first is None and not (torn or unread):
+            # It ended before its recorder could say whether something was lost.
+            self._raw.ties.lost = self._lost or len(self._doubts)
+            self._raw.finish()
+        if self._first is None and not (torn or 'record-complete' in self._counts):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
             self.find('record-closed', nothing)
         if self._first is not None:
-            for node, digest in sorted(self._described):
+            for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
                 self._find_all('one-contract', found)
         if self._again is not None:
@@ -416,33 +438,16 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
-            agent.look_at_named(math.inf if self._raw is None else self._raw.ties.newest - LATE)
-            for named in () if torn else agent.decided.values():
-                last = agent.steps.get(named.episode_id, 0)
-                if named.step > last + 1:
-                    expected = f'every step up to {named.step}, which the gate had heard of'
-                    fewer = Mismatch('id.step', expected, f'none behind step {last}')
-                    self.find('steps-in-order', fewer, named, near=True)
-            if agent.sent is not None:
-                for step, decision, log_time in agent.only_carried.values():
-                    recent = self._may_follow(
-                        decision.decided.ros.nanoseconds, log_time, torn=torn
-                    )
-                    later = decision.decided.steady > agent.sent.decision.decided.steady
-                    if recent and later:
-                        self._lacking_of['as-published'] += 1
-                    else:
-                        self._not_sent(step, decision)
-            for evidence in () if torn else agent.ahead.values():
-                if self._may_follow(evidence.actuated.nanoseconds, 0, torn=False):
-                    self._lacking_of['execution-measured'] += 1
-                else:
-                    self._unexplained(agent, evidence)
-            for half, log_time in agent.halves.values():
-                self._half(half, log_time, torn=torn)
-            agent.only_carried.clear()
-            agent.ahead.clear()
-            agent.halves.clear()
+            if not torn:
+                self._look_at_named(agent)
+            while agent.only_carried:
+                self._not_sent(agent, *agent.only_carried.popitem(last=False)[1])
+            while agent.ahead and not torn:
+                self._unexplained(agent, *agent.ahead.popitem(last=False)[1])
+            while agent.halves:
+                self._half(*agent.halves.popitem(last=False)[1])
+        while self._doubts:
+            self._lacking_of[self._doubts.popleft()[1]] += 1
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -460,6 +465,19 @@ class Auditor:
             asked={} if ties is None else dict(ties.asked),
             lacking=dict(self._lacking_of),
         )
+
+    def _look_at_named(self, agent: Agent) -> None:
+        """Ask for the steps that the gate had named, as far as they must have come."""
+        has_later = False
+        for name, (named, since) in reversed(agent.named.items()):
+            last = agent.last_step(name)
+            if named.step > last + 1 and not has_later and since > self._end - REACH:
+                self._lacking_of['steps-in-order'] += 1
+            elif named.step > last + 1:
+                expected = f'every step up to {named.step}, which the gate had heard of'
+                fewer = Mismatch('id.step', expected, f'none behind step {last}')
+                self.find('steps-in-order', fewer, named, near=True)
+            has_later = has_later or name in agent.steps
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._spared)
@@ -490,6 +508,7 @@ class Auditor:
             # What the gate decided between two episodes is in no step.
             place, direct = f'decisions[{i}]', not agent.fresh
             agent.carried = link(agent.carried, decision, place, self._terms, direct=direct)
+            agent.first_carried = agent.first_carried or decision
             links.append(agent.carried)
             agent.fresh = False
         scene = Scene(
@@ -517,9 +536,9 @@ class Auditor:
                 self._decide_again(agent.carried_again, each.decision)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
-            evidence = agent.ahead.pop(key, None)
-            if evidence is not None:
-                self._compare_evidence(evidence, each.decision, now)
+            ahead = agent.ahead.pop(key, None)
+            if ahead is not None:
+                self._compare_evidence(ahead[0], each.decision, now)
         agent.last = now
         agent.steps.put(
             of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), memory.EPISODES
@@ -537,9 +556,8 @@ class Auditor:
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
         if not self._ended(agent):
-            expected = 'an ending before the next episode begins'
-            none = Mismatch('terminated, truncated', expected, 'neither')
-            self.find('episode-ended', none, last.id)
+            end = 'an ending before the next episode begins'
+            self.find('episode-ended', Mismatch('terminated, truncated', end, 'neither'), last.id)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:
@@ -593,11 +611,10 @@ class Auditor:
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
+        agent.first_sent = agent.first_sent or decision
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
-            made = decision.decided.ros.nanoseconds
-            agent.named.append((made, decision.id))
-            agent.look_at_named(made - LATE)
+            agent.name(decision.id, self._now)
         self._check_link(agent.sent, decision.id, self._checks)
         agent.sent_again = agent.sent_again or self._decisions_again()
         self._decide_again(agent.sent_again, decision)
@@ -614,8 +631,8 @@ class Auditor:
         if sent is not None:
             return self._compare_decision(of, decision, sent)
         forgotten = agent.only_carried.put(key, (of, decision, self._now), memory.WINDOW)
-        if forgotten is not None and agent.sent is not None:
-            self._not_sent(*forgotten[:2])
+        if forgotten is not None:
+            self._not_sent(agent, *forgotten)
         return False
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
@@ -623,7 +640,16 @@ class Auditor:
         self._find_all('as-published', found, of)
         return not found
 
-    def _not_sent(self, of: StepId, decision: GateDecision) -> None:
+    def _not_sent(self, agent: Agent, of: StepId, decision: GateDecision, log_time: int) -> None:
+        """Look at a decision of a step that the gate did not publish."""
+        if agent.first_sent is None or agent.sent is None:
+            return  # told as a topic that is missing
+        steady = decision.decided.steady
+        before = steady < agent.first_sent.decided.steady
+        behind = steady > agent.sent.decision.decided.steady
+        if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
+            self._lacking_of['as-published'] += 1
+            return
         place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
         none = Mismatch(place, expected, 'none of that number on its topic')
         self.find('as-published', none, of)
@@ -631,16 +657,13 @@ class Auditor:
     # What others say about the steps -------------------------------------------------------------
 
     def _status(self, status: EpisodeStatus) -> None:
-        agent, terms = self._agents[status.id.agent], self._terms
+        agent = self._agents[status.id.agent]
         if agent.last is not None and status.id.episode_id:
             found = whole.changed_status(status, agent.status, agent.last)
             self._find_all('episode-constant', found, status.id)
         if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
-        if terms is not None:
-            other = whole.other_contract('status.id', status.id, terms)
-            self._find_all('one-contract', other, status.id)
         agent.status = status
         if status.message:
             self._last_word = f': {status.message}'
@@ -657,93 +680,92 @@ class Auditor:
         """Compare a step and its record of privileged fields, whichever came first."""
         if self._alone or (self._terms is not None and not self._terms.contract.privileged):
             return
-        other, _ = agent.halves.pop(record.id, (None, 0))
+        self._halves += 1
+        other, _, number = agent.halves.pop(record.id, (None, 0, 0))
         if isinstance(record, Transition) and isinstance(other, PrivilegedObservation):
             step, truth = record, other
         elif isinstance(record, PrivilegedObservation) and isinstance(other, Transition):
             step, truth = other, record
         else:
             most = memory.WINDOW if PrivilegedObservation in self._began else memory.RECENT
-            forgotten = agent.halves.put(record.id, (record, self._now), most)
+            forgotten = agent.halves.put(record.id, (record, self._now, self._halves), most)
             if forgotten is not None:
                 self._half(*forgotten)
             return
+        for cls, at in ((type(record), self._halves), (type(other), number)):
+            agent.whole[cls] = agent.whole.get(cls, (at, at))[0], at
         if self._raw is not None:
-            self._raw.privileged(truth, step, self._now)
+            self._raw.privileged(truth, step)
         self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
-    def _may_follow(self, made: int | None, log_time: int, *, torn: bool) -> bool:
+    def _on_its_way(self, other: type, log_time: int, *, before: bool, behind: bool) -> bool:
         """
-        Return whether what belongs to a record may have been on its way to the recorder.
+        Return whether what belongs to a record need not be there.
 
-        That is at the end, when the recorder was killed, or told to stop: then by the instants of
-        the records, since log times are whatever who wrote them says.
+        Parameters
+        ----------
+        other
+            What belongs to it.
+        log_time
+            When the recorder had the record, nanoseconds.
+        before, behind
+            Whether it is before the first or behind the last of those, in their own order: topics
+            are found, and end, one after another.
+
         """
-        if torn:
-            return log_time >= self._now - TORN
-        if self._raw is None or made is None:
-            return False
-        return self._raw.ties.ends_at(made)
+        early = before and log_time < self._began.get(other, 0) + REACH
+        return early or (behind and log_time > self._end - REACH)
 
-    def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
+    def _half(self, half: Half, log_time: int, number: int) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""
-        if self._terms is None:
-            return
-        ties = None if self._raw is None else self._raw.ties
-        rule, made = 'truth-withheld', None
+        agent = self._agents[half.id.agent]
+        other: type[Half] = Transition
         if isinstance(half, Transition):
-            began = self._began.get(PrivilegedObservation)
-            expected = 'a record of privileged fields under the id of the step'
+            other = PrivilegedObservation
             if half.reset is not None and half.truncated:
                 return  # A reset that failed has shown nothing.
-            if began is None:
-                self.cannot_check(rule, NO_TRUTH)
-                return
-            made = half.closed.ros.nanoseconds
-        else:
-            began, expected = self._began.get(Transition), 'a step under its id'
-            if began is None or self._agents[half.id.agent].may_lack(half.id):
-                return
-            if ties is None and self._holes:
-                return
-        if log_time - began < LATE:
+            if other not in self._began and self._terms is not None:
+                self.cannot_check('truth-withheld', NO_TRUTH)
+        elif agent.may_lack(half.id) or (self._raw is None and self._holes):
+            return
+        if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
             return  # The recorder heard of the other topic only later.
-        why = '' if ties is None else ties.lack()
-        if why and ties is not None:
-            ties.excuse(why, 'privileged')
-        elif self._may_follow(made, log_time, torn=torn):
+        none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
+        first, last = agent.whole.get(type(half), none)
+        on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)
+        self._unpaired('truth-withheld', 'privileged', half.id, on_its_way=on_its_way)
+
+    def _unpaired(self, rule: str, place: str, of: StepId, *, on_its_way: bool) -> None:
+        """Note a step, or what is for one, without its other half."""
+        if self._raw is not None and self._raw.ties.lack():
+            self._raw.ties.excuse(self._raw.ties.lack(), 'privileged')
+        elif on_its_way:
             self._lacking_of[rule] += 1
         else:
-            self.find(rule, Mismatch('privileged', expected, 'none'), half.id, near=True)
+            none = Mismatch(place, 'a step, and what is for it, under one id', 'one of them')
+            self.find(rule, none, of, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
             self._find_all('fields-as-contract', found, record.id)
-            other = whole.other_contract('privileged.id', record.id, self._terms)
-            self._find_all('one-contract', other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
-        if self._terms is not None:
-            other = whole.other_contract('evidence.id', evidence.id, self._terms)
-            self._find_all('one-contract', other, evidence.id)
-        if agent.last is None:
-            agent.early.add(evidence.id.episode_id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        forgotten = agent.ahead.put(key, evidence, memory.WINDOW)
+        forgotten = agent.ahead.put(key, (evidence, self._now), memory.WINDOW)
         if forgotten is not None:
-            self._unexplained(agent, forgotten)
+            self._unexplained(agent, *forgotten)
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
@@ -751,17 +773,19 @@ class Auditor:
         found = whole.wrong_evidence(evidence, decision, step)
         self._find_all('execution-measured', found, step.id, near=True)
 
-    def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
+    def _unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
-        episode_id = evidence.id.episode_id
-        if episode_id not in agent.steps and (self._holes or episode_id in agent.early):
+        steady, first, last = evidence.commanded.steady, agent.first_carried, agent.carried
+        before = first is not None and steady < first.decided.steady
+        behind = last is None or steady > last.decision.decided.steady
+        is_unknown = evidence.id.episode_id not in agent.steps
+        if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
-        if self._raw is not None and self._raw.ties.lack():
+        if (self._raw is not None and self._raw.ties.lack()) or self._on_its_way(
+            Transition, log_time, before=before, behind=behind
+        ):
             self._lacking_of['execution-measured'] += 1
             return
-        place, expected = (
-            f'evidence for decision {evidence.decision_sequence}',
-            'a decision of a step, commanded at that instant',
-        )
-        none = Mismatch(place, expected, 'none')
+        place = f'evidence for decision {evidence.decision_sequence}'
+        none = Mismatch(place, 'a decision of a step, commanded at that instant', 'none')
         self.find('execution-measured', none, evidence.id, near=True)

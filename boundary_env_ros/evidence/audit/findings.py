@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
 from enum import Enum
@@ -49,7 +50,7 @@ EXCUSES: Mapping[str, str] = {
     'early': 'the message is from before the recorder heard the topic',
     'damaged': 'the message was where the record is damaged or cut',
     'gap': 'another recorder, which keeps no chain, has no such message',
-    'lost': 'the recorder says that it lost messages',
+    'lost': 'the recorder says that it lost messages, or ended before it could say so',
     'torn': 'the record ends before it came',
 }
 
@@ -206,10 +207,7 @@ class AuditReport:
     @property
     def beyond(self) -> tuple[str, ...]:
         """Return the kinds of checks of which more were excused than may be."""
-        found: dict[str, int] = {}
-        for counts in self.excused.values():
-            for what, count in counts.items():
-                found[what] = found.get(what, 0) + count
+        found = sum(map(Counter, self.excused.values()), Counter[str]())
         return tuple(
             what
             for what, count in found.items()
@@ -301,6 +299,7 @@ class AuditReport:
             'outcome': self.outcome.value,
             **{severity.value: self.count(severity) for severity in Severity},
             **asdict(self),
+            'unlike': {'unknown': self.unlike.unknown, 'passed_over': self.unlike.passed_over},
             'not_checked': list(map(asdict, self.not_checked)),
             'rules': len(RULE) - len(self.not_applied),
             'excused_too_often': list(self.beyond),

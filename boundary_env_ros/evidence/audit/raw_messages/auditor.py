@@ -31,7 +31,6 @@ from boundary_env_ros.storage.records import Record
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
-_RECORDER = f'{_PACKAGE}RecorderStatus'
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[str, ...]] = {
@@ -64,7 +63,6 @@ class RawAuditor:
 
     def __init__(self, ties: Ties, topics: Mapping[str, str]) -> None:
         self.ties = ties
-        self._own = {name: kind for name, kind in topics.items() if kind in (_REQUEST, _RECORDER)}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()
         self._only_carried: set[str] = set()
@@ -73,6 +71,7 @@ class RawAuditor:
         self._feedback = FeedbackChecks(self.ties)
         self._commands = CommandChecks(self.ties)
         self._published = PublishedChecks(self.ties)
+        self._requests = {name for name, kind in topics.items() if kind == _REQUEST}
         # What is done with the messages of a topic besides keeping them.
         self._on_message: dict[str, list[Callable[[RawMessage], None]]] = {}
         for pairs in self._commands.pairs.values():
@@ -90,7 +89,7 @@ class RawAuditor:
     @property
     def topics(self) -> frozenset[str]:
         """Return the topics whose messages are wanted."""
-        return self.ties.listened | frozenset(self._own)
+        return self.ties.listened | frozenset(self._requests)
 
     def message(self, recorded: Recorded) -> None:
         """
@@ -102,10 +101,7 @@ class RawAuditor:
             If it is not what its topic says.
 
         """
-        kind = self._own.get(recorded.topic)
-        if kind == _RECORDER:
-            self.ties.lost = getattr(recorded.decode(), 'lost', 0)
-        elif kind == _REQUEST:
+        if recorded.topic in self._requests:
             self._published.request(recorded.decode(ActionRequest))
         if recorded.topic in self.ties.listened:
             raw = self.ties.message(recorded)
@@ -114,10 +110,10 @@ class RawAuditor:
 
     def add(self, record: Record, log_time: int) -> None:
         """Take the next record."""
+        self.ties.now = log_time
         if isinstance(record, Transition):
-            self.ties.came(record.closed)
-            self._observations.check(record, log_time)
             self._observations.look_up(log_time)
+            self._observations.check(record)
             self._feedback.check(record)
             if record.decisions and record.id.agent not in self._gates:
                 self._only_carried.add(record.id.agent)
@@ -125,7 +121,6 @@ class RawAuditor:
                     self._decision(decision)
         elif isinstance(record, GateDecision):
             self._gates.add(record.id.agent)
-            self.ties.came(record.decided)
             self._commands.decided(record, log_time)
             self._decisions.check_stop(record, log_time)
             self._decision(record)
@@ -136,14 +131,14 @@ class RawAuditor:
         self._decisions.check(decision)
         self._published.decision(decision)
 
-    def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
+    def privileged(self, record: PrivilegedObservation, now: Transition) -> None:
         """Take the record of the privileged fields of a step, once both have come."""
         self.ties.asked['privileged'] += 1
-        self._observations.check_privileged(record.fields, now, log_time)
+        self._observations.check_privileged(record.fields, now)
 
-    def finish(self, *, torn: bool) -> None:
+    def finish(self) -> None:
         """Judge all that is left, once the record is at its end."""
-        self.ties.finish(torn=torn)
+        self.ties.finish()
         self._observations.look_up()
         self._commands.finish()
         self._published.finish()
@@ -157,14 +152,13 @@ class RawAuditor:
             found.extend(NotChecked(rule=rule, why=why) for rule in rules)
 
         privileged = {f'field {spec.name}' for spec in self.ties.contract.privileged}
-        several = len(self.ties.uses) > 1
         for agent, uses in self.ties.uses.items():
             for use in (use for use in uses.values() if not use.topic):
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
-                whose = f' of {agent}' if several else ''
+                whose = f' of {agent}' if len(self.ties.uses) > 1 else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 note(why, _RULES_OF[kind])
-        if _REQUEST not in self._own.values():
+        if not self._requests:
             why = f'no topic of type {_REQUEST} in the record'
             note(why, ('as-published', 'request-answered'))
         for agent in sorted(self._only_carried - self._gates):

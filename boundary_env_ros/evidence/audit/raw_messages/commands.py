@@ -13,16 +13,11 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage, REACH
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
-
-#: Nanoseconds of log time before the first pair and behind the last one in which a command may be
-#: without its decision: topics overtake each other, and what got lost is sent again for so long.
-REACH = 12 * NANOSECONDS
 
 #: How many commands may be without their decisions in a record that is supported.
 _ON_THEIR_WAY = 3
@@ -189,6 +184,7 @@ class CommandChecks:
         first, last = pairs.first_pair or pair, pairs.last_pair or pair
         pairs.first_pair = pair if sent.number < first[0].number else first
         pairs.last_pair = pair if sent.number > last[0].number else last
+        self._give_up(pairs, sent, decided)
         if not _equal(decided.content, sent.content):
             expected = f'{_told(sent.content)} as on {use.topic}'
             found = Mismatch(place, expected, _told(decided.content))
@@ -198,6 +194,14 @@ class CommandChecks:
         else:
             return
         self._ties.find('command-on-topic', found, decision.id)
+
+    def _give_up(self, pairs: _Pairs, sent: _Half, decided: _Half) -> None:
+        """Judge what waits in vain: a later one is paired, and topics are not so late."""
+        until = max(sent.log_time, decided.log_time) - REACH
+        sides = (pairs.sent, sent, self._not_decided), (pairs.decided, decided, self._not_sent)
+        for waiting, last, judge in sides:
+            while waiting and waiting[0].number < last.number and waiting[0].log_time < until:
+                judge(waiting[0], pairs)
 
     def _not_sent(self, half: _Half, pairs: _Pairs) -> None:
         """Judge a decision for whose command there is no such message."""

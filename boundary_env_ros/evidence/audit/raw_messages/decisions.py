@@ -50,7 +50,6 @@ class DecisionChecks:
         self._ties = ties
         self._most = SENT_AGAIN + to_nanoseconds(ties.contract.safety.sensor_timeout)
         self._stops: defaultdict[str, _Stop] = defaultdict(_Stop)
-        self._tied: dict[tuple[str, str], Measurement] = {}
 
     def pressed(self, agent: str, message: RawMessage) -> None:
         """Take a message of the emergency stop."""
@@ -68,11 +67,9 @@ class DecisionChecks:
             if use is None or not measurement.received_steady:
                 continue
             # A gate goes by one message for many decisions.
-            before = self._tied.get((agent, use.name))
-            if before is not None and _is_again(measurement, before):
-                continue
-            self._tied[agent, use.name] = measurement
-            self._tie(decision, measurement, use)
+            said = measurement.captured, measurement.topic, measurement.values
+            if not self._ties.is_again(agent, use.name, said) or measurement.captured is None:
+                self._tie(decision, measurement, use)
 
     def _tie(self, decision: GateDecision, measurement: Measurement, use: Use) -> None:
         place, captured = f'decision {decision.sequence}.{measurement.name}', measurement.captured
@@ -80,11 +77,10 @@ class DecisionChecks:
         self._ties.tie(
             Tie(
                 of=decision.id,
-                made=decision.decided.ros.nanoseconds,
+                log_time=self._ties.now,
                 kind='measurements',
                 uses=[use],
                 key=None if captured is None else (True, captured.nanoseconds),
-                sent=None if self._ties.contract.sim_time else decision.decided.ros.nanoseconds,
                 differences=partial(_differences, place, measurement),
                 besides=partial(_topic, place, measurement.topic),
                 none=Mismatch(
@@ -117,15 +113,6 @@ class DecisionChecks:
             self._ties.find('emergency-stop-heard', found, decision.id)
 
 
-def _is_again(one: Measurement, other: Measurement) -> bool:
-    return (
-        one.captured is not None
-        and one.captured == other.captured
-        and one.topic == other.topic
-        and same(one.values, other.values)
-    )
-
-
 def _differences(
     place: str, measurement: Measurement, use: Use, message: RawMessage
 ) -> tuple[Mismatch, ...]:
@@ -136,10 +123,7 @@ def _differences(
     return (Mismatch(f'{place}.values', why, vector(measurement.values)),)
 
 
-def _topic(
-    place: str, topic: str, use: Use, message: RawMessage
-) -> tuple[tuple[str, Mismatch], ...]:
-    del message
+def _topic(place: str, topic: str, use: Use, _: RawMessage) -> tuple[tuple[str, Mismatch], ...]:
     if same_topic(use.topic, topic):
         return ()
     return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.topic), repr(topic))),)

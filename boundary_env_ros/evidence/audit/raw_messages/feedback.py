@@ -76,14 +76,8 @@ class FeedbackChecks:
     def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Use]) -> None:
         """Ask for the message before the one that shows a command, which is a quantum ago."""
         expected, actual = 'the time since a message before', f'none is stamped {before} ns'
-        self._any(
-            of,
-            'feedback',
-            uses,
-            before,
-            Mismatch(f'{place}.quantum', expected, actual),
-            rule='execution-measured',
-        )
+        none = Mismatch(f'{place}.quantum', expected, actual)
+        self._any(of, 'feedback', uses, before, none, rule='execution-measured')
 
     def _acknowledged(
         self, of: StepId, stamp: int, source: str, values: Vector, sampled: tuple[int, int]
@@ -148,7 +142,7 @@ class FeedbackChecks:
         self._ties.tie(
             Tie(
                 of=of,
-                made=stamp,
+                log_time=self._ties.now,
                 kind=kind,
                 uses=uses,
                 key=(True, stamp),

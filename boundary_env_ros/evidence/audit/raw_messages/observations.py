@@ -48,19 +48,15 @@ class ObservationChecks:
         self._ties = ties
         contract = ties.contract
         self._seen = (*contract.observation, *contract.state)
-        # What each field of each agent said last.
-        self._tied: dict[tuple[str, str], tuple[object, ...]] = {}
-        self._lookups: deque[tuple[int, Tie, Lookup, FieldSpec, ObservationField]] = deque()
+        self._lookups: deque[tuple[Tie, Lookup, FieldSpec, ObservationField]] = deque()
 
-    def check(self, now: Transition, log_time: int) -> None:
-        """Tie the fields of a step, which the recorder had at a time, to their messages."""
-        self._check('after', self._seen, (*now.after, *now.state), now, log_time)
+    def check(self, now: Transition) -> None:
+        """Tie the fields of a step to their messages."""
+        self._check('after', self._seen, (*now.after, *now.state), now)
 
-    def check_privileged(
-        self, fields: Sequence[ObservationField], now: Transition, log_time: int
-    ) -> None:
+    def check_privileged(self, fields: Sequence[ObservationField], now: Transition) -> None:
         """Tie the privileged fields of a step to their messages."""
-        self._check('privileged', self._ties.contract.privileged, fields, now, log_time)
+        self._check('privileged', self._ties.contract.privileged, fields, now)
 
     def _check(
         self,
@@ -68,7 +64,6 @@ class ObservationChecks:
         specs: Sequence[FieldSpec],
         fields: Sequence[ObservationField],
         now: Transition,
-        log_time: int,
     ) -> None:
         if [field.name for field in fields] != [spec.name for spec in specs]:
             return  # named by the rule about fields
@@ -82,14 +77,11 @@ class ObservationChecks:
                 continue
             place = f'{where}.{field.name}'
             # A field goes by one message until it measures something else.
-            key, said = (now.id.agent, place), _of_message(field)
-            before, self._tied[key] = self._tied.get(key), said
-            if before is not None and not looked_up and same(before, said):
-                self._ties.took('fields', use.name)
+            if not looked_up and self._ties.is_again(now.id.agent, place, _of_message(field)):
                 continue
             tie = Tie(
                 of=now.id,
-                made=now.closed.ros.nanoseconds,
+                log_time=self._ties.now,
                 kind='fields',
                 uses=[use],
                 key=None if field.captured is None else (True, field.captured.nanoseconds),
@@ -102,10 +94,10 @@ class ObservationChecks:
                     f'{vector(field.values)} of no message',
                 ),
             )
-            if isinstance(source, Lookup):
-                self._lookups.append((log_time, tie, source, spec, field))
-            else:
+            if not isinstance(source, Lookup):
                 self._ties.tie(tie)
+            elif field.captured is not None and self._looked_up(tie, source, spec, field):
+                self._lookups.append((tie, source, spec, field))
 
     def _differences(
         self,
@@ -157,26 +149,29 @@ class ObservationChecks:
 
     def look_up(self, now: float = math.inf) -> None:
         """Look fields up again, at the instant that they are of, whose transforms have come."""
-        while self._lookups and self._lookups[0][0] <= now - DELAY:
-            _, tie, source, spec, field = self._lookups.popleft()
-            if field.captured is not None:
-                self._look_up(tie, source, spec, field)
+        while self._lookups and abs(now - self._lookups[0][0].log_time) >= DELAY:
+            tie, source, spec, field = self._lookups.popleft()
+            expected = self._looked_up(tie, source, spec, field)
+            if expected and not self._ties.lacks(tie):
+                self._ties.contradict(
+                    tie, Mismatch(tie.none.field, expected, vector(field.values))
+                )
 
-    def _look_up(self, tie: Tie, source: Lookup, spec: FieldSpec, field: ObservationField) -> None:
+    def _looked_up(
+        self, tie: Tie, source: Lookup, spec: FieldSpec, field: ObservationField
+    ) -> str:
+        """Return what a field ought to say by the transforms that came; empty: what it says."""
         ties, use = self._ties, tie.uses[0]
         assert tie.key is not None  # it was captured
         try:
             link = ties.transforms.buffer.look_up(source.target, source.source, tie.key[1])
         except RecordError as error:
-            expected = str(error)
-        else:
-            again = bring_inside(reader(source)(as_message(link, tie.key[1])), spec)[0]
-            if same(again, field.values):
-                ties.took('fields', use.name)
-                return
-            expected = f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say'
-        if not ties.lacks([use], tie.key):
-            ties.contradict(tie, Mismatch(tie.none.field, expected, vector(field.values)))
+            return str(error)
+        again = bring_inside(reader(source)(as_message(link, tie.key[1])), spec)[0]
+        if not same(again, field.values):
+            return f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say'
+        ties.took('fields', use.name)
+        return ''
 
 
 def _differences(

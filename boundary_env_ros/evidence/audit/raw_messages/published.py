@@ -13,7 +13,7 @@ from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.bounded import Bounded
 
 #: Requests and decisions that are remembered, or wait for their other half.
-_MOST = 4096
+_MOST = 2048
 
 #: Different requests, or decisions, of one number that are remembered.
 _ALIKE = 256
@@ -55,9 +55,9 @@ class PublishedChecks:
             known.append(request)
         number = request.sequence
         first, last = self._numbers.get(request.lease_id, (number, number))
-        self._numbers.put(request.lease_id, (min(first, number), max(last, number)), _MOST)
-        waiting = self._unasked.pop(key, [])
-        for decision in waiting:
+        ends = min(first, number), max(last, number)
+        self._numbers.put(request.lease_id, ends, _MOST)
+        for decision in self._unasked.pop(key, []):
             self.decision(decision)
 
     def decision(self, decision: GateDecision) -> None:

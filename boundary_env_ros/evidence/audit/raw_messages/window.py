@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, islice
+from operator import sub
 import struct
 from typing import TypeAlias
 
@@ -17,6 +19,10 @@ from boundary_env_ros.storage.records import Message as Recorded
 
 #: Nanoseconds that messages are remembered; a topic that is silent for longer keeps its last ones.
 KEEP, KEPT = 20 * NANOSECONDS, 64
+
+#: Nanoseconds of log time by which topics overtake each other at most: what got lost is sent again
+#: for so long.
+REACH = 12 * NANOSECONDS
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
@@ -69,6 +75,11 @@ class RawMessage:
         return self.key[1] if self.key[0] else None
 
     @property
+    def has_publish_time(self) -> bool:
+        """Return whether it is known when it was sent: a bag with log times only repeats them."""
+        return self.publish_time != self.log_time
+
+    @property
     def size(self) -> int:
         """Return the bytes that it holds until it is decoded."""
         return 0 if self._recorded is None else self.length
@@ -93,18 +104,11 @@ class RawMessage:
 
 
 class Window:
-    """
-    The last messages of one topic.
-
-    Attributes
-    ----------
-    first
-        What the first message of all is found by; None if there was none.
-
-    """
+    """The last messages of one topic."""
 
     def __init__(self) -> None:
-        self.first: Key | None = None
+        # Of the first message of all: what it is found by, and when the recorder had it.
+        self._first: tuple[Key, int] | None = None
         self._messages: deque[RawMessage] = deque()
         self._by_key: dict[Key, list[RawMessage]] = {}
         self._bytes = 0
@@ -115,7 +119,7 @@ class Window:
         """Remember the next message of the topic, and forget those that are too old."""
         message = RawMessage(recorded, self._stamp(recorded), uses)
         messages = self._messages
-        self.first = self.first or message.key
+        self._first = self._first or (message.key, message.log_time)
         messages.append(message)
         self._by_key.setdefault(message.key, []).append(message)
         self._bytes += message.length
@@ -160,6 +164,33 @@ class Window:
             return [message for message in reversed(self._messages) if not message.key[0]]
         return self._by_key.get(key, ())
 
-    def comes_after(self, key: Key) -> bool:
-        """Return whether a message came that is later than one with a key."""
-        return bool(self._messages) and self._messages[-1].key[1] > key[1]
+    @property
+    def end(self) -> int:
+        """Return when the recorder had the last message, nanoseconds; 0 if there was none."""
+        return self._messages[-1].log_time if self._messages else 0
+
+    def lacks(self, key: Key | None, log_time: int) -> str:
+        """
+        Return why the message of a value need not be there: the record begins late or ends early.
+
+        Parameters
+        ----------
+        key
+            What the message would be found by; None: only a message without a stamp, sent at a
+            time that is not known.
+        log_time
+            When the recorder had the value, nanoseconds.
+
+        """
+        if self._first is None:
+            return 'early'
+        first, is_known = self._first, self._messages[-1].has_publish_time
+        if key is not None and key[0] == first[0][0] and (key[0] or is_known):
+            # A message that got lost is counted by the recorder when a later one comes. Several
+            # publishers, and a clock that is set back, put the stamps of a topic in disorder.
+            stamps = [m.key[1] for m in islice(reversed(self._messages), KEPT)][::-1]
+            behind = max(map(sub, accumulate(stamps, max), stamps))
+            early, torn = key[1] < first[0][1], key[1] >= max(stamps) - behind
+        else:
+            early, torn = log_time < first[1] + REACH, log_time > self.end - REACH
+        return 'early' if early else 'torn' if torn else ''

@@ -21,16 +21,6 @@ from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.frozen import replace
 
-#: Inputs that follow from the decisions before.
-FROM_BEFORE = (
-    'previous_command',
-    'seeded',
-    'previous_rate',
-    'previous_acceleration',
-    'time_step',
-    'recent_commands',
-)
-
 
 class DecisionChain:
     """

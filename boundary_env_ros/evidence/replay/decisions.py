@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.gate.command_history import CommandHistory
+from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.evidence.replay.differences import FieldDifference, first_difference
 from boundary_env_ros.frozen import frozen, replace
 
@@ -86,60 +84,38 @@ class DecisionsInstead:
 
     Parameters
     ----------
-    judge
-        The rules of the other contract.
+    contract, judge
+        The other contract, and its rules.
 
     """
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self._recorded: GateDecision | None = None
-        self._sent = RuleOutput(verdict=Verdict.ADMITTED)
-        self._goal: Vector = ()
-        self._commands: deque[Vector] = deque(maxlen=256)
+    def __init__(self, contract: Contract, judge: Judge) -> None:
+        self._contract, self._judge = contract, judge
+        self._sent, self._stopped = CommandHistory.of(contract), False
+        self._recorded: Vector = ()  # the last command of the record
 
     def again(self, then: GateDecision) -> DecidedAgain:
         """Return what the other gate would have decided."""
-        changed = then
-        if self._goes_on(then.inputs):
-            changed = replace(then, inputs=self._inputs(then.inputs))
-            if then.trigger is Trigger.TIMER and self._goal:
-                changed = replace(changed, requested_command=self._goal)
-        output = self._judge.output(changed)
+        sent, inputs, asked = self._sent, then.inputs, then
+        by_timer, now = then.trigger is Trigger.TIMER, then.decided
+        begins = inputs.previous_command == self._recorded and not inputs.seeded
+        if sent.command and begins:
+            inputs = replace(
+                inputs,
+                previous_command=sent.command,
+                previous_rate=sent.rate,
+                previous_acceleration=sent.acceleration,
+                recent_commands=sent.under_way(now),
+                stopped=by_timer and self._stopped and inputs.running,
+            )
+            goal = sent.goal if by_timer else then.requested_command
+            asked = replace(then, inputs=inputs, requested_command=goal)
+        output = self._judge.output(asked)
         again = self._judge.again(then, output)
-        if then.command:
-            self._recorded = then
-            if not output.command:
-                self._sent, self._goal = RuleOutput(verdict=Verdict.REJECTED), ()
+        self._recorded = then.command or self._recorded
         if output.command:
-            if output.verdict is Verdict.STOPPED:
-                self._goal = output.command
-            elif then.trigger is not Trigger.TIMER or not self._goal:
-                self._goal = output.wanted
-            self._sent = output
+            self._sent = sent.after(output, then.trigger, now).gone_out(then.commanded or now)
+            self._stopped = output.verdict is Verdict.STOPPED
+        elif then.command:
+            self._sent = CommandHistory.of(self._contract)
         return DecidedAgain(decision=again, differs=first_difference(then, again, _OF_ANOTHER))
-
-    def _goes_on(self, inputs: RuleInput) -> bool:
-        """Return whether a decision began from the command that was sent last."""
-        last = self._recorded
-        return (
-            last is not None
-            and bool(self._sent.command)
-            and not inputs.seeded
-            and inputs.previous_command == last.command
-        )
-
-    def _inputs(self, inputs: RuleInput) -> RuleInput:
-        """Return inputs with what the other gate would have sent before."""
-        sent, recent = self._sent, inputs.recent_commands
-        if recent:
-            recent = (*recent[:-1], replace(recent[-1], command=sent.command))
-        stopped = sent.verdict is Verdict.STOPPED
-        return replace(
-            inputs,
-            previous_command=sent.command,
-            previous_rate=sent.rate,
-            previous_acceleration=sent.acceleration,
-            recent_commands=recent,
-            stopped=inputs.trigger is Trigger.TIMER and stopped and inputs.running,
-        )

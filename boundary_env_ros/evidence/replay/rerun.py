@@ -157,11 +157,9 @@ class Rerun:
         if agent is None:
             self._digest = self._digest or digest
             judge = Judge(self._contract, digest=self._digest)
-            agent = self._agents[name] = _Agent(
-                name,
-                StepsAgain(self._contract, self._task, name),
-                DecisionsInstead(judge) if self._other else DecisionsAgain(self._contract, judge),
-            )
+            kind = DecisionsInstead if self._other else DecisionsAgain
+            steps = StepsAgain(self._contract, self._task, name)
+            agent = self._agents[name] = _Agent(name, steps, kind(self._contract, judge))
         return agent
 
     # Decisions -----------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_a_recorder_that_ended_before_it_could_say_what_it_lost_is_not_accused(
 # Where a record begins and ends ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('topic', [DECISION, STEP, '/boundary/observation'])
+@pytest.mark.parametrize('topic', [DECISION, STEP])
 @pytest.mark.parametrize('end', [1.51, 4.71, 8.23, 10.05])
 def test_a_topic_may_be_a_second_behind_where_a_record_ends(
     tape: Tape, audited: Auditing, topic: str, end: float
@@ -179,29 +179,6 @@ def test_what_another_calls_a_header_is_none(
     monkeypatch.setattr(bag_maker, 'wire', with_text)
     report = audited(tape)
     assert report.counts == {}, f'\n{report}'
-
-
-class Rewound(LockstepBench):
-    """A world whose time begins again with each episode."""
-
-    def episode(self, *arguments: object) -> None:
-        self.now = 0
-        super().episode(*arguments)  # type: ignore[arg-type]
-
-
-def test_a_clock_that_is_set_back_leaves_what_ends_with_the_record_on_its_way(
-    audited: Auditing,
-) -> None:
-    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
-    tape = make_tape(Rewound, loaded, make_task(loaded.contract), seed=4)
-    # The recorder's clock is another one, and goes on.
-    tape = [replace(sent, log_time=i * MS, publish_time=0) for i, sent in enumerate(tape, 1)]
-    places = [
-        i for i, s in enumerate(tape) if s.topic == '/boundary/observation' and s.what.id.step == 3
-    ]
-    whole, report = audited(tape[: places[-1] + 1]), audited(tape[: places[-1]])
-    assert set(report.counts) == set(whole.counts), f'\n{report}'
-    assert report.excused['torn']['observations'] == 1
 
 
 # How much is remembered --------------------------------------------------------------------------

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    RuleInput,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.latency import Latency, LatencyStage, measure, measured_offsets, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
@@ -48,7 +54,8 @@ def transition(**instants: Any) -> Transition:
         name: instants.pop(name, None) for name in ('observed', 'delivered', 'requested')
     }
     answer = GateDecision(
-        id=step_id(1), sequence=1, verdict=Verdict.ADMITTED, trigger=Trigger.REQUEST,
+        id=step_id(1), sequence=1, verdict=Verdict.ADMITTED,
+        inputs=RuleInput(trigger=Trigger.REQUEST, time_step=0.1),
         decided=instant(0), received=instants.pop('received', None),
         request=ActionRequest(id=step_id(1), lease_id='', sequence=1, action=(), **of_request),
     )  # fmt: skip

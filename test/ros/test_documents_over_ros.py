@@ -136,7 +136,7 @@ def test_one_document_of_a_publisher_that_is_gone_at_once_stops_the_desk(
         assert made.wait_for_all_acked(Duration(seconds=10.0))
         stranger.node.destroy_publisher(made)
         deadline = time.monotonic() + 30.0
-        while not any(decision.foreign_publishers for decision in decisions):
+        while not any(decision.inputs.foreign for decision in decisions):
             assert time.monotonic() < deadline, decisions[-1:]
             stranger.spin(0.05)
     env.close()

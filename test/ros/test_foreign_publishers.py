@@ -102,7 +102,7 @@ def test_the_gate_takes_none_of_its_own_commands_for_that_of_another(
     since = time.monotonic_ns()
     for _ in range(30):
         env.step(_AHEAD)
-    assert {decision.foreign_publishers for decision in world.decisions(since)} == {0}
+    assert {decision.inputs.foreign for decision in world.decisions(since)} == {0}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_second_publisher_on_what_the_gate_goes_by_stops_the_robot_for_as_long
     try:
         stop = drive_until(world, env, competing_by(f'foreign_publisher.{topic}'))
         assert stop is not None, world.processes['safety_gate'].last_words()
-        assert (stop.verdict, stop.foreign_publishers) == (Verdict.STOPPED, 1)
+        assert (stop.verdict, stop.inputs.foreign) == (Verdict.STOPPED, 1)
         gate = world.processes['safety_gate']
         words = f'Too many publishers on {topic} (expected 1, '
         world.probe.until(lambda: words in gate.last_words(1000), _SOON, f'in the log: {words}')

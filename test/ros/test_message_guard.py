@@ -272,7 +272,16 @@ def test_no_honest_message_is_too_large(file: Path, horizon: int | None) -> None
         id=id_,
         sequence=LAST_STEP,
         verdict=Verdict.REJECTED,
-        inputs=RuleInput(trigger=Cause.REQUEST, time_step=0.1),
+        inputs=RuleInput(
+            trigger=Cause.REQUEST,
+            time_step=0.1,
+            previous_command=command,
+            previous_rate=command,
+            previous_acceleration=command,
+            recent_commands=(SentCommand(age=1.0, command=command),) * 100,
+            lease_id=NAME,
+            lease_episode=NAME,
+        ),
         request=request,
         received=instant,
         decided=instant,
@@ -285,7 +294,6 @@ def test_no_honest_message_is_too_large(file: Path, horizon: int | None) -> None
             *results,
         ),
         runtime_limits=limits,
-        recent_commands=(SentCommand(age=1.0, command=command),) * 100,
     )
     assert len(serialize_message(to_msg(decision))) <= most_of_decision(contract)
     described = loaded.described(NAME, NAME)

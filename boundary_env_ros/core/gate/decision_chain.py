@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
+import math
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -20,6 +22,9 @@ from boundary_env_ros.core.gate.rules.admission import is_used, switch_held
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.frozen import replace
+
+#: Difference of two numbers, relative to the greater of them and 1, that is none.
+_ROUNDING = 1e-9
 
 
 class DecisionChain:
@@ -39,7 +44,8 @@ class DecisionChain:
         self._contract, self._judge = contract, judge
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._last: GateDecision | None = None
-        # What the gate may remember of its commands: more than one where a lease has ended.
+        # What the gate may remember of its commands: more than one where a lease, the gate or a
+        # probe has ended.
         self._histories: tuple[CommandHistory, ...] = ()
         self._used = 0
 
@@ -98,7 +104,9 @@ class DecisionChain:
         """Return what may have been sent before a decision, and its inputs as they follow."""
         recorded, known = decision.inputs, [*self._known(last, decision)]
         fitting = tuple(
-            history for history in known if recorded in self._inputs(history, decision)
+            history
+            for history in known
+            if any(_alike(recorded, expected) for expected in self._inputs(history, decision))
         )
         if fitting or not known:
             return fitting, recorded
@@ -117,6 +125,12 @@ class DecisionChain:
             yield from (history.forgotten() for history in self._histories)
         if before.deactivated:
             yield from (history.dropped() for history in self._histories)
+        if before.trigger is Trigger.PROBE:
+            # A driver was seen to brake by itself sooner than it declares.
+            groups = range(len(self._contract.action))
+            for count in groups:
+                for braked in map(frozenset, combinations(groups, count + 1)):
+                    yield from (replace(known, braked=braked) for known in self._histories)
 
     def _inputs(self, history: CommandHistory, decision: GateDecision) -> Iterator[RuleInput]:
         """Yield the inputs of a decision as they may follow from what was sent."""
@@ -182,3 +196,33 @@ class DecisionChain:
             self._used = 0 if self._lockstep else inputs.last_sequence
         if request is not None and decision.trigger is Trigger.REQUEST and is_used(decision):
             self._used = max(self._used, request.sequence)
+
+
+def _alike(one: RuleInput, other: RuleInput) -> bool:
+    """Return whether inputs are the same but for what another machine makes of their numbers."""
+    if one == other:
+        return True
+    numbers = [
+        (
+            *inputs.previous_command,
+            *inputs.previous_rate,
+            *inputs.previous_acceleration,
+            inputs.time_step,
+            *(value for sent in inputs.recent_commands for value in (sent.age, *sent.command)),
+        )
+        for inputs in (one, other)
+    ]
+    sizes = [
+        (
+            inputs.seeded,
+            len(inputs.previous_command),
+            len(inputs.previous_rate),
+            len(inputs.previous_acceleration),
+            len(inputs.recent_commands),
+        )
+        for inputs in (one, other)
+    ]
+    return sizes[0] == sizes[1] and all(
+        math.isclose(a, b, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        for a, b in zip(*numbers, strict=True)
+    )

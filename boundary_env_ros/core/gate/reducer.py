@@ -373,11 +373,19 @@ class Reducer:
         return self._decide(replace(state, pending=None), request, received, at)
 
     def _decide(
-        self, state: State, request: ActionRequest, received: ClockReading, at: Event
+        self,
+        state: State,
+        request: ActionRequest,
+        received: ClockReading,
+        at: Event,
+        *,
+        in_vain: bool = False,
     ) -> Step:
         asked = Chunk(request, received, 0, at.now.steady)
         inputs = self._inputs(state, Trigger.REQUEST, at, asked)
-        refusals = self._judge.refusals(self._agent, inputs, request, received, at.now)
+        refusals = self._judge.refusals(
+            self._agent, inputs, request, received, at.now, in_vain=in_vain
+        )
         if not_accepted(refusals):
             return self._reject(state, asked, refusals, inputs, at)
         seconds = latency(request, received, lockstep=self._lockstep)
@@ -553,7 +561,8 @@ class Reducer:
         if state.pending is not None:
             request, received = state.pending
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
-                return self._decide(replace(state, pending=None), request, received, at)
+                state = replace(state, pending=None)
+                return self._decide(state, request, received, at, in_vain=True)
         inputs = self._inputs(state, Trigger.TIMER, at)
         if state.lease_state.over or state.lease_state.braking is not None:
             return self._wind_down(state, inputs, at)

@@ -19,6 +19,7 @@ from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
+from boundary_env_ros.evidence.audit.rules.base import same
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.decisions import (
     DecidedAgain,
@@ -173,7 +174,7 @@ class Rerun:
         key = key_of(then)
         carried = agent.done.get(key)
         if carried is not None:
-            if carried.recorded != then:
+            if not same(carried.recorded, then):
                 self._note(agent.now, self._decide(agent, then))
             return
         first = agent.waiting.put(key, self._decide(agent, then), WAITING)
@@ -190,7 +191,7 @@ class Rerun:
             decided = agent.waiting.pop(key, None)
             if decided is not None:
                 self._note(agent.now, decided)
-            if decided is None or decided.recorded != decision:
+            if decided is None or not same(decided.recorded, decision):
                 decided = self._decide(agent, decision, counts=decided is None)
                 self._note(agent.now, decided)
             agent.done.put(key, decided, WAITING)

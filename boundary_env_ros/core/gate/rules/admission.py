@@ -149,9 +149,7 @@ def not_accepted(results: Iterable[RuleResult]) -> bool:
 def is_used(decision: GateDecision) -> bool:
     """Return whether a decision used up the number of its request: it may not come again."""
     return not any(
-        result.outcome is Verdict.REJECTED
-        and result.rule in (*_OF_STRANGERS, 'age', DOCUMENT_RATE)
-        for result in decision.rules
+        result.outcome is Verdict.REJECTED and result.rule in _UNUSED for result in decision.rules
     )
 
 

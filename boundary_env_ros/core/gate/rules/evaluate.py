@@ -114,6 +114,10 @@ def hold(limits: Limits, inputs: RuleInput, in_force: Vector) -> RuleOutput:
         goal = in_force
     elif hold is OnTimeout.HOLD:
         goal = rest(limits, inputs)
+        # It may be on the other side of where the robot came from.
+        results = stops(limits, inputs, goal)
+        if results:
+            return _stopped(limits, inputs, goal, results)
     else:
         goal = safe_from(limits.safe, previous)
     if late and hold is OnTimeout.SAFE:

@@ -37,6 +37,7 @@ from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import stricter_limits
+from boundary_env_ros.core.gate.rules.stopping import SENSORS
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 
@@ -83,6 +84,8 @@ class Judge:
         request: ActionRequest,
         received: ClockReading,
         now: ClockReading,
+        *,
+        in_vain: bool = False,
     ) -> tuple[RuleResult, ...]:
         """
         Return why a request is no action that the rules could limit; empty if it is one.
@@ -95,10 +98,12 @@ class Judge:
             What the gate knows.
         request, received, now
             The request, when it came, and when it is decided on.
+        in_vain
+            Whether it still waits for the sensors of its observation (lockstep).
 
         """
         contract = self._contract
-        late = self._lockstep and (elapsed(received, now) or 0.0) > contract.lockstep_deadline
+        late = in_vain and (elapsed(received, now) or 0.0) > contract.lockstep_deadline
         return (
             # First whose it is: what a stranger sends, in whatever form, is no action of the step.
             authority(request, inputs, digest=self._digest, agent=agent)
@@ -142,18 +147,28 @@ class Judge:
         refusals: tuple[RuleResult, ...] = ()
         if inputs.trigger is Trigger.REQUEST and request is not None:
             received = decision.received or decision.decided
+            # Whether sensors were missing is no input; for how long is.
+            in_vain = self._lockstep and any(result.rule == SENSORS for result in decision.rules)
             refusals = self.refusals(
-                decision.id.agent, inputs, request, received, decision.decided
+                decision.id.agent, inputs, request, received, decision.decided, in_vain=in_vain
             )
         elif inputs.trigger is Trigger.CHUNK:
             refusals = self._overridden(inputs)
         elif inputs.trigger is Trigger.OPERATOR:
             by_hand = measurement_of(inputs.measurements, OPERATOR)
             wanted = () if by_hand is None else by_hand.values[:-1]
-            refusals = well_formed(wanted, self._contract.command_size)
+            # Who does not hold the switch commands nothing.
+            refusals = () if self._overridden(inputs) else precedence(teleoperated=True)
+            refusals = refusals or well_formed(wanted, self._contract.command_size)
         if refusals:
             return RuleOutput(verdict=Verdict.REJECTED, results=refusals)
+        if inputs.others_turn and not self._is_others_turn(decision):
+            inputs = replace(inputs, others_turn=False)
         return rule(self.limits_under(decision.runtime_limits), inputs, wanted)
+
+    def _is_others_turn(self, decision: GateDecision) -> bool:
+        of, contract = decision.id, self._contract
+        return self._lockstep and not contract.has_turn(of.agent, of.step + 1)
 
     @staticmethod
     def again(decision: GateDecision, output: RuleOutput) -> GateDecision:

@@ -122,6 +122,7 @@ def _silence_recomputed(link: Link) -> Found:
     if (
         last is None
         or last.id.episode_id != decision.id.episode_id
+        or last.inputs.lease_id != decision.inputs.lease_id
         # A client that arms the gate for the next episode meanwhile is not silent.
         or any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
     ):

@@ -131,8 +131,10 @@ def _allowed_to_move(link: Link) -> Found:
     if not moving:
         return
     yield from unlike('emergency_stop', False, decision.inputs.emergency_stop, why)
+    yield from unlike('running', True, decision.inputs.running, why)
     if (
-        decision.trigger is Trigger.TIMER
+        # What was left of a chunk is gone by a stop, too.
+        decision.trigger in (Trigger.TIMER, Trigger.CHUNK)
         and last is not None
         and last.verdict is Verdict.STOPPED
         and last.id.episode_id == decision.id.episode_id

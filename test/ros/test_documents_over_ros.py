@@ -95,11 +95,11 @@ def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
 
     stop()
     records = open_records(run)
-    steps = [t for t in records.records(Transition) if t.payload]
+    steps = [t for t in records.records(Transition) if t.request and t.request.payload]
     admitted = [step.answer for step in steps if step.answer and published(step.answer)]
     texts = [message.decode().data for message in records.messages({'/desk'})]
     assert texts == [published(answer)['desk'] for answer in admitted]
-    assert json.loads(steps[0].payload)['desk']['amount'] == 5000.0
+    assert json.loads(steps[0].request.payload)['desk']['amount'] == 5000.0
     # The first request may be from before the recorder heard its topic.
     assert main(['audit', str(run)]) in (0, 3), capsys.readouterr().out
 
@@ -136,7 +136,7 @@ def test_one_document_of_a_publisher_that_is_gone_at_once_stops_the_desk(
         assert made.wait_for_all_acked(Duration(seconds=10.0))
         stranger.node.destroy_publisher(made)
         deadline = time.monotonic() + 30.0
-        while not any(decision.inputs.foreign for decision in decisions):
+        while not any(decision.inputs.foreign_commands for decision in decisions):
             assert time.monotonic() < deadline, decisions[-1:]
             stranger.spin(0.05)
     env.close()

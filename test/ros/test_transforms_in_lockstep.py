@@ -90,7 +90,7 @@ def test_frames_of_robot_and_others_are_looked_up_recorded_and_computed_again(
     x = seen[1][4]['cart'].values[0]
     _change(next((world.run / 'bag').glob('*.mcap')), forged, pack('<d', x), pack('<d', x + 0.1))
     report = audit_path(forged, world.loaded.contract)
-    assert report.counts['values-from-sensors'] >= 1
+    assert report.counts.get('values-from-sensors', 0) >= 1, f'\n{report}'
 
 
 def _plain(step: dict[str, ObservationField]) -> dict[str, Any]:

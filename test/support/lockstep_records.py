@@ -63,7 +63,7 @@ def plain(records: Records) -> list[dict[str, Any]]:
             found = {name: shifted(name, item) for name, item in value.items()}
             # The gate counts its decisions as long as it lives, a client its requests in a lease.
             for counter in ('sequence', 'decision_sequence'):
-                if counter in found and ('trigger' in found or counter != 'sequence'):
+                if counter in found and ('inputs' in found or counter != 'sequence'):
                     found[counter] -= first
             return found
         if isinstance(value, list):

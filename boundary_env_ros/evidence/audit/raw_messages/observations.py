@@ -96,7 +96,7 @@ class ObservationChecks:
             )
             if not isinstance(source, Lookup):
                 self._ties.tie(tie)
-            elif field.captured is not None and self._looked_up(tie, source, spec, field):
+            elif field.captured is not None and self._looked_up(tie, source, spec, field)[0]:
                 self._lookups.append((tie, source, spec, field))
 
     def _differences(
@@ -151,27 +151,31 @@ class ObservationChecks:
         """Look fields up again, at the instant that they are of, whose transforms have come."""
         while self._lookups and abs(now - self._lookups[0][0].log_time) >= DELAY:
             tie, source, spec, field = self._lookups.popleft()
-            expected = self._looked_up(tie, source, spec, field)
-            if expected and not self._ties.lacks(tie):
+            expected, there = self._looked_up(tie, source, spec, field)
+            if expected and not self._ties.lacks(tie, there=there):
                 self._ties.contradict(
                     tie, Mismatch(tie.none.field, expected, vector(field.values))
                 )
 
     def _looked_up(
         self, tie: Tie, source: Lookup, spec: FieldSpec, field: ObservationField
-    ) -> str:
-        """Return what a field ought to say by the transforms that came; empty: what it says."""
+    ) -> tuple[str, bool]:
+        """
+        Return what a field ought to say by the transforms that came; empty: what it says.
+
+        And whether it is known: there are transforms before and behind it.
+        """
         ties, use = self._ties, tie.uses[0]
         assert tie.key is not None  # it was captured
         try:
             link = ties.transforms.buffer.look_up(source.target, source.source, tie.key[1])
         except RecordError as error:
-            return str(error)
+            return str(error), False
         again = bring_inside(reader(source)(as_message(link, tie.key[1])), spec)[0]
         if not same(again, field.values):
-            return f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say'
+            return f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say', True
         ties.took('fields', use.name)
-        return ''
+        return '', True
 
 
 def _differences(

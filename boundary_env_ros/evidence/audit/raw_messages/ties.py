@@ -252,10 +252,21 @@ class Ties:
             return 'damaged'
         return 'lost' if self.lost else ''
 
-    def lacks(self, tie: Tie) -> bool:
-        """Return whether the message of a value may honestly be missing, and count it then."""
+    def lacks(self, tie: Tie, *, there: bool = False) -> bool:
+        """
+        Return whether the message of a value may honestly be missing, and count it then.
+
+        Parameters
+        ----------
+        tie
+            The value.
+        there
+            Whether there are messages before and behind it, so that none is missing unless one was
+            lost.
+
+        """
         why = self.lack()
-        if not why:
+        if not (why or there):
             key = (False, tie.sent) if tie.key is None and tie.sent is not None else tie.key
             found = [self._windows[use.topic].lacks(key, tie.log_time) for use in tie.uses]
             why = 'early' if 'early' in found else 'torn' if all(found) else ''

@@ -131,7 +131,7 @@ def _allowed_to_move(link: Link) -> Found:
     if not moving:
         return
     yield from unlike('emergency_stop', False, decision.inputs.emergency_stop, why)
-    yield from unlike('running', True, decision.inputs.running, why)
+    yield from unlike('running', not probing, decision.inputs.running, why)
     if (
         # What was left of a chunk is gone by a stop, too.
         decision.trigger in (Trigger.TIMER, Trigger.CHUNK)

@@ -37,9 +37,9 @@ from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, RecordChain
 from support.bag_maker import drive, record_of, Tape, wire
 from support.chained_bags import Raw, raw, write

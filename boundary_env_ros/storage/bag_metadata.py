@@ -13,8 +13,8 @@ import yaml
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.channel import Channel, Contents
 from boundary_env_ros.storage.disk_errors import disk_error
-from boundary_env_ros.storage.mcap_scan import Channel, Contents
 
 #: Name of the file in the folder of a bag.
 METADATA: Final = 'metadata.yaml'

@@ -14,8 +14,8 @@ from typing import Any
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Decoder, matched_decoder, Message
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.definitions import known_definition, parse_definition
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import As
 
 #: How messages and definitions are written that are read here, and a language of other ones.

@@ -18,14 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Final, TYPE_CHECKING
+from typing import Final
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
-
-if TYPE_CHECKING:
-    from boundary_env_ros.storage.mcap_scan import Stored
+from boundary_env_ros.storage.channel import Stored
 
 #: So late a recorder may write a message, nanoseconds.
 WINDOW: Final = NANOSECONDS

@@ -13,7 +13,8 @@ from typing import cast, IO
 
 from mcap.writer import CompressionType, Writer
 
-from boundary_env_ros.storage.mcap_scan import Channel, Contents, LIBRARY
+from boundary_env_ros.storage.channel import Channel, Contents
+from boundary_env_ros.storage.mcap_scan import LIBRARY
 
 
 class UnbufferedFile(io.BufferedIOBase):

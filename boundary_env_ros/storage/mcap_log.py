@@ -44,9 +44,9 @@ from boundary_env_ros.storage.bag_metadata import (
     qos_text,
     TYPE_HASH,
 )
+from boundary_env_ros.storage.channel import Channel, Contents
 from boundary_env_ros.storage.disk_errors import reason, way_out
 from boundary_env_ros.storage.mcap_file import McapFile
-from boundary_env_ros.storage.mcap_scan import Channel, Contents
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, CHAIN_TYPE, INTERVAL, RecordChain
 
 # Complete files that are held open until the disk has them.

@@ -25,15 +25,14 @@ from mcap.writer import Writer
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import open_draft
 from boundary_env_ros.storage.bag_metadata import metadata_text
+from boundary_env_ros.storage.channel import Channel, Contents
 from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.mcap_file import registered, Schemas
 from boundary_env_ros.storage.mcap_scan import (
     body_of,
     BrokenError,
-    Channel,
     Channels,
     chunk_content,
-    Contents,
     in_chunk,
     LIBRARY,
     MAGIC,

@@ -11,9 +11,9 @@ here: where something is torn has to be known to the byte, and messages are many
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import accumulate, pairwise
@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 import struct
 import sys
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import Any, BinaryIO, Final
 import zlib
 
 from mcap import records
@@ -30,8 +30,8 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.channel import Channel, Contents, Stored
 from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.log_order import Part, Span, spans_of, WINDOW
 from boundary_env_ros.storage.unpacking import unpacked
@@ -73,66 +73,6 @@ _SUMMARY: Final = (
     Opcode.STATISTICS,
     Opcode.METADATA_INDEX,
 )
-
-
-@frozen
-class Channel:
-    """
-    One topic of a file.
-
-    Attributes
-    ----------
-    topic, type
-        Name of the topic and of its type.
-    encoding, definition_encoding
-        How messages and definition are written; ``cdr`` and ``ros2msg`` for what ROS 2 records.
-    definition
-        Text of the definition.
-    metadata
-        What its writer says of it besides; two that differ only in this are one.
-
-    """
-
-    topic: str
-    type: str
-    encoding: str
-    definition_encoding: str
-    definition: bytes = field(repr=False)
-    metadata: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
-
-
-@dataclass(slots=True, kw_only=True)
-class Contents:
-    """
-    What is in a file.
-
-    Attributes
-    ----------
-    counts
-        Number of messages of each channel.
-    start, end
-        Least and greatest log time, nanoseconds; None if there is no message.
-
-    """
-
-    counts: dict[Channel, int] = field(default_factory=dict)
-    start: int | None = None
-    end: int | None = None
-
-    @property
-    def messages(self) -> int:
-        """Return the number of messages."""
-        return sum(self.counts.values())
-
-    def add(self, channel: Channel, log_time: int) -> None:
-        """Count a message."""
-        self.counts[channel] = self.counts.get(channel, 0) + 1
-        self.start = log_time if self.start is None else min(self.start, log_time)
-        self.end = log_time if self.end is None else max(self.end, log_time)
-
-
-#: Channel, log time, publish time (nanoseconds; 0: not known) and bytes of a message.
-Stored: TypeAlias = tuple[Channel, int, int, bytes]
 
 
 @dataclass(slots=True)

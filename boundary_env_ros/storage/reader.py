@@ -29,10 +29,11 @@ from boundary_env_ros.storage.bag_metadata import (
     in_order,
     named_files,
 )
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, Decoders, MSG
 from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.log_order import in_log_order, Part, SIMULATED, WINDOW
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
+from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,

@@ -23,9 +23,9 @@ from typing import Final
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import Decoders, definition_text
 from boundary_env_ros.storage.definitions import known_definition, parse_definition
-from boundary_env_ros.storage.mcap_scan import Channel
 
 CHAIN_TOPIC: Final = '/boundary/record_chain'
 CHAIN_TYPE: Final = 'boundary_env_ros/msg/RecordChain'

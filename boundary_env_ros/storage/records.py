@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 import re
-from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Any, Final, get_args, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
@@ -18,10 +18,7 @@ from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
-
-if TYPE_CHECKING:
-    # Nodes know records, and read no bag.
-    from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.channel import Channel
 
 
 @frozen
@@ -202,7 +199,7 @@ class Unreadable:
 
 
 #: Gets channel, log time, publish time and bytes of a message.
-Follow: TypeAlias = 'Callable[[Channel, int, int, bytes], None]'
+Follow: TypeAlias = Callable[[Channel, int, int, bytes], None]
 
 Piece: TypeAlias = Entry | Message | Unreadable
 

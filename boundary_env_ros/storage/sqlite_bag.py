@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.channel import Channel, Contents, Stored
 from boundary_env_ros.storage.log_order import Part, Span, spans_of
-from boundary_env_ros.storage.mcap_scan import Channel, Contents, Stored
 
 #: How a file begins.
 SQLITE: Final = b'SQLite format 3\0'

@@ -23,11 +23,11 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage import mcap_log
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.episode_index import EpisodeIndex
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, ChainCheck, RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.recovery import recover

@@ -27,12 +27,13 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.cdr import record_decoder
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import Decoders
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
+from boundary_env_ros.storage.mcap_scan import MAGIC
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.recovery import recover

@@ -11,9 +11,9 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import known_definition, known_hash, parse_definition
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 from support.storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 

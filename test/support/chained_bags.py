@@ -12,8 +12,8 @@ import pytest
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage import mcap_log
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import RecordChain
 from support.bag_maker import write_to

@@ -16,8 +16,8 @@ from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use, wired
 from boundary_env_ros.frozen import frozen, replace
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, not_cdr
-from boundary_env_ros.storage.mcap_scan import Channel
 
 ENVIRONMENT = 'environment'
 

@@ -14,10 +14,10 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.importing.agent import DECLARER, Made
 from boundary_env_ros.evidence.importing.timeline import TimeLine
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import known_hash
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_writer import RunWriter

@@ -12,9 +12,9 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
+from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, definition_text, not_cdr
 from boundary_env_ros.storage.definitions import full_name, parse_definition
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_types import MessageTypes
 from boundary_env_ros.storage.reader import open_bag
 

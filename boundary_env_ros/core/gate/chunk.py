@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
@@ -23,12 +22,6 @@ class Chunk:
     def step(self) -> int:
         """The step that the next action is meant for."""
         return self.request.id.step + self.index
-
-    def action(self, size: int) -> Vector:
-        """Return the next action; of one that is no chunk all that was sent, of whatever size."""
-        if self.request.horizon == 1:
-            return self.request.action
-        return self.request.action[self.index * size : (self.index + 1) * size]
 
     def next(self, period: float) -> Chunk | None:
         """Return what is left after the next action; None if that was the last."""

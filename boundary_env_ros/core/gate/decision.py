@@ -178,6 +178,13 @@ class ActionRequest:
     payload: str = ''
     authentication: bytes = b''
 
+    def action_for(self, step: int) -> Vector:
+        """Return the action of a step; of one that is no chunk all that was sent."""
+        if self.horizon <= 1:
+            return self.action
+        size, index = len(self.action) // self.horizon, step - self.id.step
+        return self.action[index * size : (index + 1) * size]
+
 
 @frozen
 class RuleResult:
@@ -390,7 +397,12 @@ class RuleInput:
     @property
     def foreign(self) -> int:
         """Return how many publishers there are that there must not be."""
-        return self.foreign_commands + sum(each.count for each in self.foreign_publishers)
+        return foreign_count(self.foreign_commands, self.foreign_publishers)
+
+
+def foreign_count(commands: int, others: Iterable[ForeignPublishers]) -> int:
+    """Return how many publishers there are on command topics and those that the gate reads."""
+    return commands + sum(each.count for each in others)
 
 
 def measurement_of(measurements: Iterable[Measurement], name: str) -> Measurement | None:
@@ -435,11 +447,7 @@ class GateDecision:
     @property
     def requested_action(self) -> Vector:
         """Return the action that was asked for; of a chunk that of the step in ``id``."""
-        request = self.request
-        if request is None or request.horizon <= 1:
-            return () if request is None else request.action
-        size, index = len(request.action) // request.horizon, self.id.step - request.id.step
-        return request.action[index * size : (index + 1) * size]
+        return () if self.request is None else self.request.action_for(self.id.step)
 
     @property
     def wanted(self) -> Vector | None:

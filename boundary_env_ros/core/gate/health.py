@@ -42,11 +42,6 @@ class Health:
     ticked: ClockReading | None = None
     stood: int = 0
 
-    @property
-    def foreign(self) -> int:
-        """Return how many publishers there are that there must not be."""
-        return self.foreign_commands + sum(each.count for each in self.foreign_publishers)
-
     def after_tick(self, now: ClockReading) -> Health:
         """Return it after the protecting timer has run."""
         # In lockstep the world stands still between two requests, however long that takes: what

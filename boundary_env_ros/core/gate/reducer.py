@@ -95,7 +95,6 @@ class Reducer:
         self._contract = contract
         self._agent = agent
         self._version = software_version
-        self._size = contract.action_size
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._judge = Judge(contract, digest=digest)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
@@ -320,9 +319,8 @@ class Reducer:
                     return replace(state, probe=probe), ()  # what the robot does is not known yet
                 probe = probe.failed('what the robot does was no longer known')
                 return _braking_for_nobody(replace(state, probe=probe)), ()
-            wanted = probe.command(
-                safe_from(state.limits.safe, inputs.previous_command or measured)
-            )
+            begins = inputs.previous_command or measured
+            wanted = probe.command(safe_from(state.limits.safe, begins))
         inputs = self._inputs(state, Trigger.PROBE, at)
         output, inputs = self._rule(state, inputs, at, wanted)
         state = replace(state, probe=probe)
@@ -389,8 +387,12 @@ class Reducer:
         if not_accepted(refusals):
             return self._reject(state, asked, refusals, inputs, at)
         seconds = latency(request, received, lockstep=self._lockstep)
-        state = replace(state, health=state.health.asked(seconds))
-        inputs = replace(inputs, overruns=state.health.overruns)
+        health = state.health.asked(seconds)
+        if health is not state.health:
+            state, inputs = (
+                replace(state, health=health),
+                replace(inputs, overruns=health.overruns),
+            )
         if any(result.reason is Reason.OPERATOR for result in refusals):
             # Refused once and for all: sent again, it is no answer to what the hand has done.
             state, decisions = self._give_way(state, asked, Trigger.REQUEST, at)
@@ -402,7 +404,7 @@ class Reducer:
 
     def _act(self, state: State, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
-        output, inputs = self._rule(state, inputs, at, chunk.action(self._size))
+        output, inputs = self._rule(state, inputs, at, chunk.request.action_for(chunk.step))
         state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
         # A source whose requests may not be published is as good as silent. The newest request
         # counts: it takes the place of what is left of an older chunk.
@@ -421,7 +423,7 @@ class Reducer:
         self, state: State, inputs: RuleInput, at: Event, wanted: Vector | None
     ) -> tuple[RuleOutput, RuleInput]:
         """
-        Rule on a request or on silence; return in which inputs, too.
+        Rule on a request or on silence; return the inputs that it was ruled on by, too.
 
         A stop takes from what was commanded, as far as that is in force; in and behind a probe,
         which may show that a driver does not stop by itself, also where nothing else is known.
@@ -489,9 +491,8 @@ class Reducer:
         commands = state.commands.in_hands(state.readings.switch_held(at.now))
         wanted = None if commands.command is None else commands.goal
         if not wanted and inputs.previous_command:
-            wanted = safe_from(
-                state.limits.safe, inputs.previous_command
-            )  # nothing was asked for yet
+            # Nothing was asked for yet.
+            wanted = safe_from(state.limits.safe, inputs.previous_command)
         return self._emit(state, rule(state.limits, inputs, wanted or None), inputs, at)
 
     def _reject(

@@ -13,6 +13,7 @@ from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
+    foreign_count,
     GateState,
     GateStatus,
     Reason,
@@ -184,7 +185,9 @@ class State:
             sequence=self.sequence,
             command=self.commands.command or (),
             reasons=self.reasons if self.stopping else (),
-            foreign_publishers=self.health.foreign,
+            foreign_publishers=foreign_count(
+                self.health.foreign_commands, self.health.foreign_publishers
+            ),
             driver_timeouts=() if probe is None else probe.timeouts,
             runtime_limits=self.runtime_limits,
             stamp=now,

@@ -47,18 +47,6 @@ def forge(tape: Tape, contract: Contract, task: Task) -> Forge:
     return Forge(list(tape), contract, task)
 
 
-@pytest.fixture
-def audited(tmp_path: Path) -> Auditing:
-    """Return a function that writes a bag and audits it."""
-
-    def audited(tape: Tape) -> AuditReport:
-        place = tmp_path / f'bag{len(list(tmp_path.iterdir()))}'
-        write_bag(place, tape)
-        return audit_path(place)
-
-    return audited
-
-
 def with_lost(forge: Forge, number: int) -> None:
     forge.raw(RECORDER, lambda sent: replace(sent, what={**sent.what, 'lost': number}))
 

@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker
-from support.bag_maker import make_tape, Sent, Tape, write_bag, write_to
+from support.bag_maker import make_tape, Sent, Tape, write_to
 from support.lockstep_maker import LockstepBench
 from support.record_maker import Bench, MS
 
@@ -41,18 +41,6 @@ RECORDER = '/boundary/recorder_status'
 def tape(loaded: LoadedContract, task: Task) -> Tape:
     """Return what an honest recorder had of three episodes."""
     return make_tape(Bench, loaded, task, seed=4)
-
-
-@pytest.fixture
-def audited(tmp_path: Path) -> Auditing:
-    """Return a function that writes a bag and audits it."""
-
-    def audited(tape: Tape) -> AuditReport:
-        place = tmp_path / f'bag{len(list(tmp_path.iterdir()))}'
-        write_bag(place, tape)
-        return audit_path(place)
-
-    return audited
 
 
 def delayed(tape: Tape, topic: str, milliseconds: int) -> Tape:

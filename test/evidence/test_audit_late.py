@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -17,10 +16,10 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit.audit import audit_path, AuditReport
+from boundary_env_ros.evidence.audit.audit import AuditReport
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract
-from support.bag_maker import make_tape, of, raw, record_of, Sent, Tape, write_bag
+from support.bag_maker import make_tape, of, raw, record_of, Sent, Tape
 from support.record_maker import Bench, chosen_start, MS, seek_goal
 from support.record_sensors import Fields
 
@@ -29,18 +28,6 @@ from support.record_sensors import Fields
 def tape(loaded: LoadedContract, task: Task) -> Tape:
     """Return what an honest recorder had of three episodes."""
     return make_tape(Bench, loaded, task, seed=4)
-
-
-@pytest.fixture
-def audited(tmp_path: Path) -> Callable[[Tape], AuditReport]:
-    """Return a function that writes a bag and audits it."""
-
-    def audited(tape: Tape) -> AuditReport:
-        place = tmp_path / f'bag{len(list(tmp_path.iterdir()))}'
-        write_bag(place, tape)
-        return audit_path(place)
-
-    return audited
 
 
 def from_third_second(tape: Tape) -> int:

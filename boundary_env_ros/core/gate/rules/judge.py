@@ -68,7 +68,6 @@ class Judge:
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self.limits = Limits(contract)
         self.documents = DocumentRules(contract)
-
         self._tightened: tuple[RuntimeLimits, Limits] = RuntimeLimits(), self.limits
 
     def limits_under(self, runtime_limits: RuntimeLimits) -> Limits:
@@ -148,7 +147,8 @@ class Judge:
         if inputs.trigger is Trigger.REQUEST and request is not None:
             received = decision.received or decision.decided
             # Whether sensors were missing is no input; for how long is.
-            in_vain = self._lockstep and any(result.rule == SENSORS for result in decision.rules)
+            refused = self._lockstep and decision.verdict is Verdict.REJECTED
+            in_vain = refused and any(result.rule == SENSORS for result in decision.rules)
             refusals = self.refusals(
                 decision.id.agent, inputs, request, received, decision.decided, in_vain=in_vain
             )

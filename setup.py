@@ -70,7 +70,11 @@ setup(
             'types-jsonschema',
         ],
         # LeRobot makes numbers of arrays of one element, which NumPy 2.4 refuses.
-        'lerobot': ['lerobot>=0.4.4', 'numpy<2.4'],
+        'lerobot': [
+            'lerobot[dataset]>=0.6; python_version >= "3.12"',
+            'lerobot>=0.4.4; python_version < "3.12"',
+            'numpy<2.4',
+        ],
         # Minari 0.5.4, the first that keeps images without loss, needs Python 3.11.
         'minari': ['minari[hdf5]>=0.5.4; python_version >= "3.11"', 'h5py>=3.8', 'Pillow>=10'],
         'motion': ['ruckig>=0.19'],

@@ -33,6 +33,7 @@ from boundary_env_ros.cli.command import (
     run_option,
     settings_option,
 )
+from boundary_env_ros.core.transition import INSTRUCTION
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ _SIGNALLED = 128
     help='seed of the first episode; the next have the next numbers',
 )
 @settings_option('--option', 'option of the task, for example scenario=clear')
+@option(
+    '--instruction',
+    metavar='TEXT',
+    help='what the policy is to do, in words: it stands in the record and in data sets',
+)
 @option(
     '--warm-up',
     type=COUNT,
@@ -153,7 +159,9 @@ def _run(options: SimpleNamespace) -> int:
             f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'
         )
 
-    failure = ''
+    failure, asked = '', dict(options.option)
+    if options.instruction:
+        asked[INSTRUCTION] = options.instruction
 
     def close(what: Runner | World) -> None:
         # What was done is reported all the same.
@@ -176,7 +184,7 @@ def _run(options: SimpleNamespace) -> int:
                         break
                     begun = len(results)
                     try:
-                        runner.episode(seed, dict(options.option))
+                        runner.episode(seed, asked)
                     finally:  # what was done of one that is broken off is reported too
                         progress.done()
                         if results[begun:] and not options.as_json:

@@ -10,6 +10,7 @@ worth.
 from __future__ import annotations
 
 from enum import IntEnum
+import json
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -50,6 +51,10 @@ class RewardTerm:
     value: float
 
 
+#: The option of every reset that says in words what the policy is to do; tasks do not get it.
+INSTRUCTION = 'instruction'
+
+
 @frozen
 class ResetRecord:
     """What a reset was meant to reach, what it reached, and who says so."""
@@ -62,6 +67,16 @@ class ResetRecord:
     within_tolerance: bool
     confirmed_by: str
     duration: float | None = None
+
+    @property
+    def instruction(self) -> str:
+        """Return what the policy was told to do, in words; empty if it was told nothing."""
+        try:
+            options = json.loads(self.options or '{}')
+        except (ValueError, RecursionError):
+            return ''
+        told = options.get(INSTRUCTION) if isinstance(options, dict) else ''
+        return told if isinstance(told, str) else ''
 
 
 @frozen

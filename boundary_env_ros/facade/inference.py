@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 import sysconfig
@@ -68,11 +69,12 @@ class Inference:
         self._work.put((call, future))
         return future
 
-    def begin(self, seed: int) -> None:
-        """Tell the policy that an episode begins, if it wants to know."""
-        reset = getattr(self._policy, 'reset', None)
-        if reset is not None:
-            self.wait(self._later(lambda: reset(seed)), 'reset()')
+    def begin(self, seed: int, instruction: str = '') -> None:
+        """Tell the policy what to do, and that an episode begins, if it wants to know."""
+        for name, value in (('instruct', instruction), ('reset', seed)):
+            call = getattr(self._policy, name, None)
+            if call is not None:
+                self.wait(self._later(partial(call, value)), f'{name}()')
 
     def ask(self, observation: Mapping[str, Array], answers: StepResult) -> Future[Prediction]:
         """Ask for a prediction from an observation; it comes when it comes."""
@@ -90,12 +92,15 @@ class Inference:
         """
         Ask for an action that is not executed; return how many seconds it took.
 
+        It is told before that an episode begins.
+
         Raises
         ------
         PolicyFailed
             If what comes is no action of the contract.
 
         """
+        self.begin(0)
         start = time.perf_counter()
         rows = self._later(lambda: rows_of(self._contract, self._policy(observation)))
         self.wait(rows, 'an observation drawn from the space, for warming up')

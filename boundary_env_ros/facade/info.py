@@ -131,7 +131,7 @@ def step_info(
     world
         What a plugin says of the step or the reset; empty if it says nothing.
     reset
-        For a reset: what was sampled and achieved.
+        For a reset: what was sampled and achieved, and the instruction.
 
     Keys of the full info
     ---------------------
@@ -177,6 +177,7 @@ def step_info(
             'seed': transition.seed,
             'sampled': {v.name: list(v.values) for v in reset.sampled},
             'achieved': {v.name: list(v.values) for v in reset.achieved},
+            'instruction': reset.instruction,
         }
     if delivery.replayed is not None:
         info['replay'] = asdict(delivery.replayed)

@@ -13,6 +13,7 @@ import threading
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Source
+from boundary_env_ros.core.transition import INSTRUCTION
 from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
@@ -86,12 +87,16 @@ class Runner:
         """
         Let the policy infer on observations drawn from their space; nothing is executed.
 
+        A replay infers nothing, and keeps its place.
+
         Raises
         ------
         PolicyFailed
             If it does not answer with actions of the contract.
 
         """
+        if self._source is Source.REPLAY:
+            return
         space = observation_space(self._contract)
         space.seed(0)
         for _ in range(self._plan.warm_up):
@@ -121,7 +126,8 @@ class Runner:
         self._result = EpisodeResult(seed=seed)
         self._images.clear()
         self._said = {}
-        self._inference.begin(seed)
+        instruction = options.get(INSTRUCTION, '')
+        self._inference.begin(seed, instruction if isinstance(instruction, str) else '')
         self.beginning = True
         try:
             begun = self._world.reset(seed=seed, options=options, wrappers=('Runner()',))

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export import parquet_records
-from boundary_env_ros.evidence.export.export import export_run
+from boundary_env_ros.evidence.export.export import export_runs
 from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import write_records
@@ -73,7 +73,7 @@ def test_ctrl_c_leaves_nothing(run: Path, format_: str, tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export_run(run, tmp_path / 'around' / 'set', format_, progress=interrupt)
+        export_runs([run], tmp_path / 'around' / 'set', format_, progress=interrupt)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -84,7 +84,7 @@ def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
         """
         import os, signal, sys
         from pathlib import Path
-        from boundary_env_ros.evidence.export.export import export_run
+        from boundary_env_ros.evidence.export.export import export_runs
 
         readings = 0
 
@@ -94,7 +94,7 @@ def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
             if readings == int(sys.argv[4]) and done > 0.8 * total:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        export_run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], progress=kill)
+        export_runs([Path(sys.argv[1])], Path(sys.argv[2]), sys.argv[3], progress=kill)
         """,
         run,
         tmp_path / 'set',
@@ -104,7 +104,7 @@ def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     (draft,) = tmp_path.iterdir()
     assert draft.name.startswith('.set.')
-    export_run(run, tmp_path / 'set', format_)
+    export_runs([run], tmp_path / 'set', format_)
     assert [path.name for path in tmp_path.iterdir()] == ['set']
 
 
@@ -115,11 +115,11 @@ def test_full_disk_leaves_nothing_and_says_so(run: Path, format_: str, tmp_path:
         import resource, sys
         from pathlib import Path
         from boundary_env_ros.errors import RecordError
-        from boundary_env_ros.evidence.export.export import export_run
+        from boundary_env_ros.evidence.export.export import export_runs
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
         try:
-            export_run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+            export_runs([Path(sys.argv[1])], Path(sys.argv[2]), sys.argv[3])
         except RecordError as error:
             print(error)
         """,
@@ -141,7 +141,7 @@ def test_full_disk_leaves_nothing_and_says_so(run: Path, format_: str, tmp_path:
 def test_folder_that_cannot_be_written_is_told(run: Path, tmp_path: Path) -> None:
     (tmp_path / 'file').touch()
     with pytest.raises(RecordError, match='cannot be'):
-        export_run(run, tmp_path / 'file' / 'set', 'minari')
+        export_runs([run], tmp_path / 'file' / 'set', 'minari')
 
 
 @pytest.mark.nightly
@@ -162,7 +162,7 @@ def test_nothing_piles_up_as_the_run_goes_on(
             gc.collect()
             seen.append((len(gc.get_objects()), pa.total_allocated_bytes()))
 
-    export_run(run, tmp_path / 'set', format_, progress=look)
+    export_runs([run], tmp_path / 'set', format_, progress=look)
     # The records are read for the labels and for the steps, or as they are.
     for part in parts:
         early, late = part[4:10], part[12:]

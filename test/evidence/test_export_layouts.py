@@ -41,7 +41,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Origin, Step
-from boundary_env_ros.evidence.export.export import export_run, Exported
+from boundary_env_ros.evidence.export.export import export_runs, Exported
 from boundary_env_ros.evidence.export.formats import OF_STEPS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.evidence.export.minari import dataset_id
@@ -78,7 +78,7 @@ def sets(
     made = {}
     for layout in INSTALLED:
         out = folder / f'cart_{layout}-v0'
-        made[layout] = (out, export_run(run.bag, out, layout))
+        made[layout] = (out, export_runs([run.bag], out, layout))
     return made
 
 
@@ -124,7 +124,7 @@ def test_agents_of_one_world_are_episodes_of_their_own(
     tape = make_world_tape(loaded, episodes=2, steps=5, seed=3)
     write_bag(tmp_path / 'bag', tape)
     monkeypatch.chdir(tmp_path)
-    exported = export_run(Path('bag'), Path('set'), 'minari')
+    exported = export_runs([Path('bag')], Path('set'), 'minari')
     assert exported.episodes == 4
     with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
         said = [(e.attrs['agent'], e.attrs['total_steps']) for e in file.values()]
@@ -142,7 +142,7 @@ def test_run_that_a_layout_cannot_hold_is_refused(
     write_records(tmp_path / 'records', kept, '' if where == 'contract' else loaded.text)
     expected = 'has no contract' if where == 'contract' else 'has no step'
     with pytest.raises(RecordError, match=expected):
-        export_run(tmp_path / 'records', tmp_path / 'set', layout)
+        export_runs([tmp_path / 'records'], tmp_path / 'set', layout)
     assert [path.name for path in tmp_path.iterdir()] == ['records']
 
 
@@ -152,7 +152,7 @@ def test_documents_are_in_no_layout_and_said_to_be_left_out(
     notes = {'topic': 'notes', 'schema': {'type': 'string'}, 'max_rate': 10.0}
     loaded = changed('warehouse_cart', documents={'notes': notes})
     write_records(tmp_path / 'records', record, loaded.text)
-    exported = export_run(tmp_path / 'records', tmp_path / 'set', layout)
+    exported = export_runs([tmp_path / 'records'], tmp_path / 'set', layout)
     assert exported.steps == sum(map(_is_step, record))
     assert "the documents of 'notes'" in exported.left_out
 
@@ -160,20 +160,20 @@ def test_documents_are_in_no_layout_and_said_to_be_left_out(
 def test_commands_that_are_documents_alone_are_refused(layout: str, tmp_path: Path) -> None:
     write_records(tmp_path / 'records', [], (GOOD / 'documents.yaml').read_text())
     with pytest.raises(RecordError, match=r'got documents alone\). Export it as parquet or jsonl'):
-        export_run(tmp_path / 'records', tmp_path / 'set', layout)
+        export_runs([tmp_path / 'records'], tmp_path / 'set', layout)
 
 
 def test_place_that_is_taken_is_left_as_it_is(run: ExportRun, layout: str, tmp_path: Path) -> None:
     (tmp_path / 'set').write_text('mine')
     with pytest.raises(RecordError, match='exists already, not overwritten'):
-        export_run(run.bag, tmp_path / 'set', layout)
+        export_runs([run.bag], tmp_path / 'set', layout)
     assert (tmp_path / 'set').read_text() == 'mine'
 
 
 @pytest.mark.parametrize(
     ('layout', 'module', 'wanted'),
     [
-        ('lerobot', 'lerobot', 'pip install lerobot'),
+        ('lerobot', 'lerobot', 'pip install "lerobot[dataset]"'),
         ('minari', 'minari', 'minari[hdf5]>=0.5.4'),
         ('minari', 'h5py', 'minari[hdf5]>=0.5.4'),
         ('parquet', 'pyarrow', 'pip install pyarrow'),
@@ -189,7 +189,7 @@ def test_what_is_not_installed_is_asked_for_by_its_own_name(
 ) -> None:
     monkeypatch.setitem(__import__('sys').modules, module, None)
     with pytest.raises(MissingDependency, match=re.escape(wanted)):
-        export_run(run.bag, tmp_path / 'set', layout)
+        export_runs([run.bag], tmp_path / 'set', layout)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -256,17 +256,17 @@ def test_late_evidence_of_an_actuation_reaches_its_step(
     assert len(found) > len(evidence) / 2
 
 
-def test_what_people_made_of_an_episode_goes_with_it(
+def test_what_people_made_of_an_episode_says_whether_it_succeeded(
     record: list[Piece], loaded: LoadedContract, tmp_path: Path
 ) -> None:
     last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.ending)
     label = EpisodeLabel(id=record[last].id, label=Label.FAILURE, user='anna')
     pieces = [*record[: last + 1], label]
     write_records(tmp_path / 'records', pieces, loaded.text)
-    export_run(tmp_path / 'records', tmp_path / 'set', 'minari')
+    export_runs([tmp_path / 'records'], tmp_path / 'set', 'minari')
     with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
         episode = file['episode_0']
-        assert (episode['infos/success'][-1], episode.attrs['label']) == (True, 'failure')
+        assert (episode['infos/success'][-1], episode.attrs['label']) == (False, 'failure')
 
 
 def test_steps_that_are_lost_are_counted(contract: Contract, record: list[Piece]) -> None:
@@ -322,11 +322,11 @@ def test_reward_that_nobody_knows_stays_unknown_in_every_layout(
 ) -> None:
     pieces = imported(record)
     write_records(tmp_path / 'records', pieces, loaded.text)
-    exported = export_run(tmp_path / 'records', tmp_path / 'set', layout)
+    exported = export_runs([tmp_path / 'records'], tmp_path / 'set', layout)
     assert exported.steps == len(pieces) - 1
     if layout == 'lerobot':
         table = pyarrow.parquet.read_table(tmp_path / 'set/data')
-        assert all(map(math.isnan, table['next.reward'].to_pylist()))
+        assert 'next.reward' not in table.column_names
     else:
         with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
             assert np.isnan(file['episode_0/rewards'][:]).all()
@@ -443,8 +443,8 @@ def test_choices_of_a_policy_are_indices_in_every_layout(tmp_path: Path) -> None
     bench.episode('chooser', policy, 1, chosen_start('clear'))
     run = bagged(tmp_path / 'bag', bench, loaded)
     for layout in INSTALLED:
-        export_run(run.bag, tmp_path / layout, layout)
+        export_runs([run.bag], tmp_path / layout, layout)
     with h5py.File(tmp_path / 'minari/data/main_data.hdf5') as file:
         actions = file['episode_0/actions'][:]
     assert actions.dtype == 'int64'
-    assert set(actions.tolist()) <= {-1, 0, 1, 2}
+    assert set(actions.tolist()) <= {0, 1, 2}

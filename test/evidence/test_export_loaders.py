@@ -18,11 +18,15 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.episodes import Origin, Sight, Step
-from boundary_env_ros.evidence.export.export import export_run
+from boundary_env_ros.evidence.export.export import export_runs, Wanted
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
 from support.export_runs import driven_by_hand, ExportRun, front_of, values_of
+
+#: Every column, and images without loss.
+EVERYTHING = Wanted(options={'every_column': True, 'as_images': True})
 
 
 @pytest.fixture(scope='module')
@@ -45,7 +49,7 @@ def lerobot(run: ExportRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip('lerobot', reason='needs LeRobot, which the extra lerobot brings')
     pytest.importorskip('torch', reason='needs LeRobot, which the extra lerobot brings')
     out = tmp_path_factory.mktemp('lerobot') / 'cart'
-    export_run(run.bag, out, 'lerobot')
+    export_runs([run.bag], out, 'lerobot', wanted=EVERYTHING)
     return out
 
 
@@ -107,11 +111,55 @@ def test_lerobot_episodes_keep_ending_seed_and_digest(run: ExportRun, dataset: A
 
 
 def test_policies_of_lerobot_see_state_images_and_action_only(dataset: Any) -> None:
-    from lerobot.datasets.utils import dataset_to_policy_features
+    try:
+        from lerobot.utils.feature_utils import dataset_to_policy_features
+    except ImportError:  # before LeRobot 0.5
+        from lerobot.datasets.utils import dataset_to_policy_features
 
     features = dataset_to_policy_features(dataset.meta.features)
     assert set(features) == {'observation.state', 'observation.images.front', 'action'}
     assert set(dataset.meta.stats['action']) >= {'min', 'max', 'mean', 'std', 'count'}
+
+
+# To learn from -----------------------------------------------------------------------------------
+
+
+def test_data_set_to_learn_from_has_videos_names_units_and_no_column_that_nothing_learns_from(
+    run: ExportRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip('lerobot', reason='needs LeRobot, which the extra lerobot brings')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    export_runs([run.bag], tmp_path / 'set', 'lerobot')
+    found = LeRobotDataset('local/set', root=tmp_path / 'set')
+    ours = {name for name in found.meta.features if name.startswith('boundary.')}
+    assert ours == {'boundary.time_closed', 'boundary.intervention'}  # a person takes over
+    state = found.meta.features['observation.state']
+    assert state['names'][:3] == ['pose.x', 'pose.y', 'pose.yaw']
+    assert state['info']['unit'][:3] == ['m', 'm', 'rad']
+    assert found.meta.features['action']['names'] == ['base.linear.x', 'base.angular.z']
+    assert found.meta.features['observation.images.front']['dtype'] == 'video'
+    assert found.fps == 10
+    steps = list(run.steps)
+    frames = [front_of(run, step).astype('float32') for step in steps]
+    for index in (0, 7, len(run.episodes[0]), len(steps) - 1):
+        image = found[index]['observation.images.front'].permute(1, 2, 0).numpy() * 255
+        # A video loses something, but each of its frames is most like its own.
+        assert int(np.argmin([np.abs(image - frame).mean() for frame in frames])) == index
+    for name in ('action', 'observation.state', 'next.reward'):
+        assert all(np.isfinite(value).all() for value in found.meta.stats[name].values())
+
+
+def test_videos_of_a_period_without_a_whole_rate_are_refused(
+    run: ExportRun, tmp_path: Path
+) -> None:
+    pytest.importorskip('lerobot', reason='needs LeRobot, which the extra lerobot brings')
+    images = tuple(spec for spec in run.contract.observation if spec.is_image)
+    slow = Layout(replace(run.contract, period=0.4), images)
+    with pytest.raises(RecordError, match=r'expected such a period, got 0\.4 s.*--images'):
+        LeRobotWriter(tmp_path, 'slow', slow)
+    LeRobotWriter(tmp_path, 'slow', slow, as_images=True)
 
 
 # Images that are no colours ----------------------------------------------------------------------
@@ -139,7 +187,8 @@ def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
     )
     steps = run.episodes[0]
     out.mkdir()
-    writer = make(out, 'depths', Layout(contract, specs))
+    writer = make(out, 'depths', Layout(contract, specs), every_column=True)
+    writer.begin([], labelled=False)
     for index, step in enumerate(steps):
         before, after = (
             Sight(fields=fields, images=measured_images(number))

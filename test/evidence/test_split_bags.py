@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.export.export import export_run
+from boundary_env_ros.evidence.export.export import export_runs
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.recovery import recover
@@ -52,7 +52,7 @@ def test_audit_finds_the_same(split: tuple[Path, Path]) -> None:
 
 
 def test_export_has_the_same_steps(split: tuple[Path, Path], tmp_path: Path) -> None:
-    one, several = (export_run(path, tmp_path / path.name, 'jsonl').counts for path in split)
+    one, several = (export_runs([path], tmp_path / path.name, 'jsonl').counts for path in split)
     # Each further file begins with the contract.
     contracts = 'ContractDescription'
     assert {k: v for k, v in several.items() if k != contracts} == {

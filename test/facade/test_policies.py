@@ -31,7 +31,6 @@ from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.reader import open_records
-from support.bag_maker import write_records
 from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
@@ -218,19 +217,6 @@ def test_after_the_last_recorded_action_the_safe_command_is_asked_for(
     asked = [policy(SEEN).tolist() for _ in range(len(steps) + 2)]
     assert asked[-3] == list(steps[-1].requested_action)
     assert asked[-2:] == [[0.0, 0.0]] * 2
-
-
-def test_a_replay_can_be_warmed_up_where_no_action_means_the_safe_command(tmp_path: Path) -> None:
-    steps = record(HASTY, tmp_path / 'run', NoOpPolicy(CART.contract), 5)
-    arm = [
-        replace(step, requested_action=(0.1,) * 7 if step.kind is Kind.STEP else ())
-        for step in steps
-    ]
-    write_records(tmp_path / 'arm', arm)
-    unseen = [field for field in DOOR.contract.observation if field.topic != 'joint_states']
-    blind = replace(DOOR, contract=replace(DOOR.contract, observation=tuple(unseen)))
-    policy = ReplayPolicy(blind, tmp_path / 'arm', other_contract=True)
-    assert policy(SEEN).tolist() == [0.1] * 7
 
 
 def test_nothing_to_replay_is_an_error_with_a_name(tmp_path: Path) -> None:

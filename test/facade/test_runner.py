@@ -220,10 +220,13 @@ def test_warming_up_finds_a_wrong_policy_before_the_robot_is_touched() -> None:
     world.close()
 
 
-def test_a_policy_is_warmed_up_on_members_of_its_space_and_reset_afterwards(run: Run) -> None:
+def test_a_policy_is_told_that_an_episode_begins_before_it_is_asked(run: Run) -> None:
     class Told:
         def __init__(self) -> None:
             self.calls: list[str] = []
+
+        def instruct(self, instruction: str) -> None:
+            self.calls.append(f'do {instruction}')
 
         def reset(self, seed: int) -> None:
             self.calls.append(f'reset {seed}')
@@ -238,11 +241,29 @@ def test_a_policy_is_warmed_up_on_members_of_its_space_and_reset_afterwards(run:
     policy, world = Told(), EmbeddedWorld(SINGLE)
     runner = Runner(SINGLE.contract, world, policy, Plan(warm_up=2))
     runner.warm_up()
-    runner.episode(7, CLEAR)
+    result = runner.episode(7, {**CLEAR, 'instruction': 'go to the goal'})
     runner.close()
     world.close()
-    assert policy.calls[:4] == ['called', 'called', 'reset 7', 'called']
+    warm_up = ['do ', 'reset 0', 'called'] * 2
+    assert policy.calls[:9] == [*warm_up, 'do go to the goal', 'reset 7', 'called']
+    reset = result.transitions[0].reset
+    assert reset is not None
+    assert reset.instruction == 'go to the goal'
     assert policy.calls[-1] == 'close'
+
+
+def test_a_replay_is_not_warmed_up_and_keeps_its_place() -> None:
+    class Replaying:
+        source = Source.REPLAY
+
+        def __call__(self, observation: Mapping[str, Any]) -> object:
+            raise AssertionError('a replay has nothing to warm up')
+
+    world = EmbeddedWorld(SINGLE)
+    runner = Runner(SINGLE.contract, world, Replaying(), Plan(warm_up=2))
+    runner.warm_up()
+    runner.close()
+    world.close()
 
 
 def test_a_policy_that_hangs_is_given_up_by_name(run: Run) -> None:

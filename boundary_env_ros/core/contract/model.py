@@ -899,6 +899,8 @@ class Contract:
     period
         One step. In realtime the environment closes a step every period; in lockstep the world
         advances by one.
+    rate
+        In place of ``period``: whole steps a second.
     sim_time
         ``ros``: the system clock. ``sim``: ``/clock``; the nodes then set ``use_sim_time``
         themselves.
@@ -967,7 +969,8 @@ class Contract:
 
     name: Annotated[str, Key('contract', spelt=NAME)]
     version: Annotated[str, Key(spelt=VERSION), COSMETIC] = '0.1.0'
-    period: Annotated[float, Key(unit='s', above=0.0)]
+    period: Annotated[float, Key(unit='s', above=0.0, one_of=True)]
+    rate: ClassVar[Annotated[int, Key(unit='1/s', least=1, one_of=True)]]
     sim_time: Annotated[bool, Key('clock', words=('ros', 'sim'))] = False
     pacing: Annotated[Pacing, Key()] = Pacing.REALTIME
     agents: Annotated[tuple[str, ...], Key(spelt=NAME, listed='agent', once=True), BREAKING] = (

@@ -19,7 +19,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.core.transition import INSTRUCTION, NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.frozen import frozen
 
@@ -145,16 +145,24 @@ def sample(
     """
     Let a task sample a reset; see :meth:`Task.sample_reset`.
 
+    The option ``instruction`` is for the policy, and the task does not get it.
+
     Raises
     ------
     BoundaryError
-        If the task refuses the options.
+        If the task refuses the options, or the instruction is no text.
     TaskFailed
         If it raises anything else, or returns something else.
 
     """
     where = f'the task {contract.task.name!r}, in sample_reset'
-    sampled: object = _call(where, lambda: task.sample_reset(rng, options))
+    own = {name: value for name, value in options.items() if name != INSTRUCTION}
+    instruction = options.get(INSTRUCTION, '')
+    if not isinstance(instruction, str):
+        raise BoundaryError(
+            f'Wrong option {INSTRUCTION!r} of the reset (expected a text, got {instruction!r}).'
+        )
+    sampled: object = _call(where, lambda: task.sample_reset(rng, own))
     if not isinstance(sampled, tuple) or not all(isinstance(v, NamedValues) for v in sampled):
         raise _wrong(where, 'a tuple of NamedValues', sampled)
     return sampled

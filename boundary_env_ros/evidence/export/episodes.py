@@ -10,13 +10,14 @@ ending of an environment that died, and evidence of an actuation may come late.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode_label import agreed, EpisodeLabel
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.commands import as_action
@@ -35,6 +36,9 @@ from boundary_env_ros.storage.recorded_images import RecordedImages
 #: Who declares the ending of an episode that the record breaks off in.
 EXPORT = 'export'
 
+#: Labels that say whether an episode succeeded.
+_VERDICTS = ('success', 'failure')
+
 
 class Origin(IntEnum):
     """
@@ -42,13 +46,15 @@ class Origin(IntEnum):
 
     ``ADMITTED``: the gate admitted it. ``COMMAND``: it is what the last command of the step means,
     a stop or the operator's for example. ``HELD``: nothing was sent; the driver kept the last
-    command. ``UNKNOWN``: no command is known.
+    command. ``REQUESTED``: none of the choices means what was sent, on the way to the one that was
+    asked for. ``UNKNOWN``: no command is known.
     """
 
     UNKNOWN = 0
     ADMITTED = 1
     COMMAND = 2
     HELD = 3
+    REQUESTED = 4
 
 
 @frozen
@@ -81,6 +87,8 @@ class Step:
     label
         What the people say who have labelled its episode: ``success``, ``failure``, ``unclear``;
         empty if it has no label.
+    instruction
+        What the robot was told to do, in words; empty if it was told nothing.
     before, after
         The two observations.
     applied, origin
@@ -100,6 +108,7 @@ class Step:
 
     transition: Transition
     label: str = ''
+    instruction: str = ''
     before: Sight
     after: Sight
     applied: Vector
@@ -111,6 +120,13 @@ class Step:
     truncated: bool = False
     ending: str = ''
     declared_by: str = ''
+
+    @property
+    def is_success(self) -> bool:
+        """Return whether its episode ends with it as a success: people say so, or its ending."""
+        if self.label in _VERDICTS:
+            return self.last and self.label == _VERDICTS[0]
+        return self.ending == SUCCESS
 
 
 @dataclass(slots=True)
@@ -170,12 +186,16 @@ class EpisodeStream:
         self._labels = labels
         self._command: Vector | None = None
 
-    def follow(self, entries: Iterable[object]) -> Iterator[Step]:
-        """Yield the steps of the agent's episodes, of all that was read."""
+    def follow(
+        self, entries: Iterable[object], wanted: Container[Key] | None = None
+    ) -> Iterator[Step]:
+        """Yield the steps of the agent's episodes, of those that are wanted or all."""
         seen: tuple[int, Sight] | None = None
         for step in Episodes(entries):
             now = step.transition
-            if now.id.agent != self._agent:
+            if now.id.agent != self._agent or (
+                wanted is not None and step.episode.key not in wanted
+            ):
                 continue
             if now is step.episode.first:
                 seen, self._command = None, None
@@ -198,6 +218,12 @@ class EpisodeStream:
     def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
         now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
+        asked = now.requested_action
+        if origin is not Origin.UNKNOWN and asked and any(map(math.isnan, applied)):
+            applied, origin = (
+                tuple(a if math.isnan(b) else b for a, b in zip(asked, applied, strict=True)),
+                Origin.REQUESTED,
+            )
         label = agreed(self._labels.get(episode.key, ()))
         # A step that is the last has the ending that was announced, or none.
         ended = episode if step.last else now
@@ -205,6 +231,7 @@ class EpisodeStream:
         return Step(
             transition=now,
             label='' if label is None else label.name.lower(),
+            instruction='' if episode.first.reset is None else episode.first.reset.instruction,
             before=before,
             after=after,
             applied=applied,

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
+from boundary_env_ros.core.contract.joint_names import names_of_action, names_of_fields
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
@@ -92,7 +91,7 @@ _ACTIONS: Mapping[str, str] = {
 _FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
     'action_origin': (
         'int64',
-        'source of the applied action: 0 unknown, 1 admitted, 2 last command of the step, 3 held',
+        'of the applied action: 0 unknown, 1 admitted, 2 last command, 3 held, 4 requested',
         lambda step: int(step.origin),
     ),
     'verdict': (
@@ -116,7 +115,11 @@ _FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
         'something outside the task ended the episode',
         lambda step: step.truncated,
     ),
-    'success': ('bool', 'its ending is success', lambda step: step.ending == SUCCESS),
+    'success': (
+        'bool',
+        'the episode succeeded, say those who labelled it; without a label, its ending says so',
+        lambda step: step.is_success,
+    ),
     'ending': (TEXT, 'why the episode ended; empty while it runs', lambda step: step.ending),
     'declared_by': (TEXT, 'who says so', lambda step: step.declared_by),
     'step': ('int64', 'number of the step in the record', lambda step: step.transition.id.step),
@@ -139,6 +142,10 @@ class Layout:
     ----------
     numbers, images
         Fields of the observation: those of numbers, and those of pixels.
+    state_names, state_unit
+        Name and unit of each number of the observation.
+    action_names
+        Name of each number of the action.
     of_step, columns
         Columns of each step, and those with what is said of its observation.
 
@@ -150,6 +157,9 @@ class Layout:
             spec for spec in contract.observation if not (spec.is_image or spec.is_document)
         )
         self.images = images
+        self.state_names = names_of_fields(self.numbers)
+        self.state_unit = tuple(unit for spec in self.numbers for unit in _units(spec))
+        self.action_names = names_of_action(contract.action)
         self.of_step = tuple(self._step_columns())
         self.columns = (*self.of_step, *self._sight_columns())
 
@@ -183,12 +193,6 @@ class Layout:
                 dtype='int64',
                 text=f'when {spec.name} was captured, ns; {UNKNOWN_TIME}: unknown',
                 unit=('ns',),
-            )
-        for spec in self.images:
-            yield Column(
-                name=f'pixels_{spec.name}',
-                dtype='bool',
-                text=f'the pixels of {spec.name} are in the record; black where they are not',
             )
 
     @property
@@ -225,45 +229,30 @@ class Layout:
             found = fields.get(spec.name)
             values[f'status_{spec.name}'] = 3 if found is None else int(found.status)
             values[f'time_captured_{spec.name}'] = _time(None if found is None else found.captured)
-        for spec in self.images:
-            values[f'pixels_{spec.name}'] = spec.name in sight.images
         return values
 
     def observation(self, sight: Sight) -> dict[str, Array]:
         """Return the numbers of an observation, by field, shape and dtype of the contract."""
         fields = {found.name: found for found in sight.fields}
-        return {spec.name: _numbers(spec, fields.get(spec.name)) for spec in self.numbers}
-
-    def pixels(self, sight: Sight) -> dict[str, Image]:
-        """Return the images of an observation, by field; black where the record has no pixels."""
         return {
-            spec.name: sight.images.get(spec.name, np.zeros(spec.shape, spec.dtype))
-            for spec in self.images
+            spec.name: np.asarray(fields[spec.name].values, spec.dtype).reshape(spec.shape)
+            for spec in self.numbers
         }
 
-    # Actions -------------------------------------------------------------------------------------
+    def pixels(self, sight: Sight) -> dict[str, Image]:
+        """Return the images of an observation, by field."""
+        return {spec.name: sight.images[spec.name] for spec in self.images}
 
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """Return a name for each dimension of the action."""
-        names: list[str] = []
-        for group in self.contract.action:
-            one = group.kind is ActionKind.DISCRETE
-            names += [group.name] if one else group.dimensions[: group.action_size]
-        return tuple(names)
+
+def _units(spec: FieldSpec) -> tuple[str, ...]:
+    # One of each channel of points stands for all of them.
+    return spec.unit * (spec.size // len(spec.unit)) if spec.unit else ('',) * spec.size
 
 
 def choices(action: Vector) -> Array:
     """Return an action of choices as indices; -1 where none of them is known."""
     found = np.asarray(action, 'float64')
     return np.where(np.isfinite(found), found, -1).astype('int64')
-
-
-def _numbers(spec: FieldSpec, found: ObservationField | None) -> Array:
-    if found is not None and found.values:
-        return np.asarray(found.values, spec.dtype).reshape(spec.shape)
-    missing = np.nan if np.dtype(spec.dtype).kind == 'f' else 0
-    return np.full(spec.shape, missing, spec.dtype)
 
 
 _ABOUT: Mapping[str, tuple[str, str]] = {

@@ -15,6 +15,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import MissingDependency, needed
+from boundary_env_ros.evidence.episodes import Episode
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.frozen import replace
@@ -83,6 +84,9 @@ class MinariWriter:
         )
         self._episodes = 0
         self._rows: dict[str, Any] = {}
+
+    def begin(self, episodes: Sequence[Episode], *, labelled: bool) -> None:
+        """Do nothing: an episode is written once it is whole."""
 
     def step(self, step: Step) -> None:
         """Take a step; the last one of its episode writes it."""

@@ -40,7 +40,7 @@ class LeRobotPolicy:
         the policy keeps its own queue, and gives one action at a time. Default: chunks if the
         contract allows them.
     task
-        What the robot is told to do, in words, for policies that are told.
+        What the robot is to do, in words, where an episode has no instruction.
     device
         Where it runs.
 
@@ -87,7 +87,7 @@ class LeRobotPolicy:
                 f'A policy with chunks predicts from one observation here, and {config.type} '
                 f'looks back over {config.n_obs_steps}. With chunk=false it keeps them itself.'
             )
-        self._task = task
+        self._task = self._instruction = task
         self._fields = _fields(loaded, dict(config.input_features), features or {})
         sizes = [math.prod(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
@@ -95,6 +95,10 @@ class LeRobotPolicy:
                 'Wrong size of the actions (expected a policy with actions of '
                 f'{contract.action_size} numbers, got {", ".join(map(str, sizes))} in {path}).'
             )
+
+    def instruct(self, instruction: str) -> None:
+        """Tell it what the robot is to do, if the episode says it."""
+        self._instruction = instruction or self._task
 
     def reset(self, seed: int) -> None:
         """Empty its queues; draw as this seed does."""
@@ -106,7 +110,7 @@ class LeRobotPolicy:
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return its action, or its chunk."""
         torch = self._torch
-        batch: dict[str, Any] = {'task': self._task}
+        batch: dict[str, Any] = {'task': self._instruction}
         for name, fields in self._fields.items():
             if name.startswith(_IMAGE):
                 image = torch.from_numpy(observation[fields[0]])

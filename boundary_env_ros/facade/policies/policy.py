@@ -16,8 +16,9 @@ class Policy(Protocol):
     """
     Answers an observation with an action, or with a chunk of them.
 
-    A function is one. An object may have more: ``reset(seed)`` is called at the beginning of every
-    episode, ``close()`` at the end of all; ``source`` says who chooses, if that is no policy, see
+    A function is one. An object may have more: ``instruct(text)`` and ``reset(seed)`` are called
+    at the beginning of every episode and before the warm-up, ``close()`` at the end of all;
+    ``source`` says who chooses, if that is no policy, see
     :class:`boundary_env_ros.core.gate.decision.Source`. All calls come from one thread.
     """
 

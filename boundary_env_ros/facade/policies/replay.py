@@ -83,9 +83,6 @@ class ReplayPolicy:
                 f'{", ".join(map(str, sorted(recorded)))}).'
             )
         self._rest = _rest(loaded.contract)
-        # Until an episode begins: a policy is warmed up before.
-        every = (action for _, actions in self._recorded for action in actions)
-        self._last = next(filter(None, every), ())
 
     def reset(self, seed: int) -> None:
         """Begin the recorded episode of this seed; the next of them, if there are several."""

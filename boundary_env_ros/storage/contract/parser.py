@@ -78,7 +78,7 @@ def parse(
     observation, state, privileged = parse_fields(top)
     documents = _documents(top.section('documents', required=False))
     section = top.section('action', required=not documents)
-    period, agent_order = top.value(Contract, 'period'), top.value(Contract, 'agent_order')
+    period, agent_order = _period(top), top.value(Contract, 'agent_order')
     action = parse_action(section, period)
     safety = parse_safety(
         top.section('safety', required=False),
@@ -114,6 +114,17 @@ def parse(
     if top.problems:
         raise ContractError(sorted(_told_once(_causes(top.problems)), key=_by_line), source)
     return contract
+
+
+def _period(top: Reader) -> float:
+    if not top.has('rate'):
+        period: float = top.value(Contract, 'period')
+        return period
+    if top.has('period'):
+        top.problem(('rate',), 'one of period and rate', said('both'))
+    rate: int = top.value(Contract, 'rate')
+    wrong = any(problem.path == ('rate',) for problem in top.problems)
+    return math.nan if wrong else 1.0 / rate  # nothing is said of what follows
 
 
 def _causes(problems: Sequence[Problem]) -> list[Problem]:

@@ -18,7 +18,7 @@ import math
 import re
 from typing import Any, get_args, get_origin
 
-from contract_tables import models_in, words_of
+from contract_tables import ABOUT, keys_of, models_in, words_of
 
 from boundary_env_ros.core.contract.grammar import (
     NAME,
@@ -51,7 +51,7 @@ from boundary_env_ros.core.contract.model import (
     ResetStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract.safety import Corridor, Obstacle, Operator, Sector, Workspace
+from boundary_env_ros.core.contract.safety import Corridor, Operator, Sector
 from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
@@ -70,6 +70,9 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
 )
 from boundary_env_ros.core.gate.decision import Reason
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
+from boundary_env_ros.core.gate.rules.workspace import Workspace
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 
@@ -119,8 +122,7 @@ def schema() -> Schema:
             'group': group,
             'feedback': _object(Feedback, *command),
             'acknowledgement': _object(Acknowledgement, *command),
-            'obstacle': _object(Obstacle, Sector, Corridor),
-            'workspace': _object(Workspace, *command),
+            **{rule.section: _object(rule, *_BESIDE.get(rule, ())) for rule in SENSOR_RULES},
             'operator': _object(Operator, *command),
             'step': step,
         },
@@ -140,12 +142,16 @@ _DEFINED = {
     ActionSpec: 'group',
     Feedback: 'feedback',
     Acknowledgement: 'acknowledgement',
-    Obstacle: 'obstacle',
-    Workspace: 'workspace',
+    **{rule: rule.section for rule in SENSOR_RULES},
     Operator: 'operator',
     Derived: 'derive',
     Confidence: 'confidence',
     WorldStep: 'step',
+}
+#: What stands beside the keys of a rule of the gate.
+_BESIDE: Mapping[type, tuple[type, ...]] = {
+    Obstacle: (Sector, Corridor),
+    Workspace: (Paths, Joints, Array),
 }
 #: Values of several forms, each with keys of its own.
 _OF_FORMS = (FieldSpec, Confidence)
@@ -157,14 +163,15 @@ def _object(*models: type) -> Schema:
     found = {'description': _plain(summary.replace('``', '`')), **_section()}
     rules: list[Schema] = []
     for model in models:
-        for part in parts_of(model).values():
+        for part in keys_of(model):
             if part.key is None or not part.path:
                 continue
             *outer, name = part.path.split('.')
             section = found
             if outer:
                 section = found['properties'].setdefault(outer[0], _section())
-            described = {'description': _plain(meanings_of(model)[part.attribute])}
+            meaning = ABOUT.get(part.attribute) or meanings_of(model)[part.attribute]
+            described = {'description': _plain(meaning)}
             new = {**described, **_value(part)}
             if part.type is Section:
                 section['properties'].setdefault(name, _section()).update(described)
@@ -235,7 +242,7 @@ def _value(part: Part) -> Schema:
     if kind is str:
         return {**_spelt(part), **usual}
     if kind == tuple[str, ...]:
-        return _some(_spelt(part), least=int(part.default is REQUIRED))
+        return _some(_spelt(part), least=int(part.default is REQUIRED or key.spelt is UNIT))
     if kind == tuple[int, ...]:
         return _some(_INDEX, unique=True)
     if kind == Mapping[str, object]:
@@ -271,7 +278,6 @@ _SPECIAL: Mapping[str, Callable[[], Schema]] = {
     'rotation': lambda: {'type': 'array', 'items': _DIMENSION, 'minItems': 4, 'maxItems': 4},
     'scale_together': lambda: {'type': 'array', 'items': _DIMENSION, 'minItems': 2},
     'shape': lambda: _some({**_NUMBER, 'minimum': 1}, least=1),
-    'unit': lambda: _some({'type': 'string'}, least=1),
 }
 
 

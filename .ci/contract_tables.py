@@ -21,6 +21,7 @@ from boundary_env_ros.core.contract.key import (
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.safety import OF_PLACE
 from boundary_env_ros.core.contract.sources import OF_VALUE, Trajectory
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 
 _HEAD = '| Key | Value | Meaning, and what follows from it |\n|---|---|---|\n'
 #: A table of keys, and the heading above it.
@@ -71,7 +72,7 @@ def words_of(part: Part) -> tuple[str, ...]:
 def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]:
     """Yield key paths and their rows; a value of several places is explained at the first."""
     seen.add(model)
-    for part in parts_of(model).values():
+    for part in keys_of(model):
         if part.key is None:
             continue
         path = f'{prefix}{part.path}'
@@ -79,7 +80,7 @@ def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]
         if part.path and path not in seen:
             seen.add(path)
             shown = path if inner or not part.key.item else f'{path}.<{part.key.item}>'
-            meaning = meanings_of(model)[part.attribute]
+            meaning = ABOUT.get(part.attribute) or meanings_of(model)[part.attribute]
             yield path, f'| `{shown}` | {_type(part)}{_default(part)} | {meaning} |\n'
         if part.type == Mapping[str, float]:
             kind = f'number{_range(part.key)}, {part.key.unit}'
@@ -89,6 +90,19 @@ def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]
         for one in inner:
             if one not in seen and not (one is Trajectory and model is FieldSpec):
                 yield from _rows(one, below if part.path else prefix, seen)
+
+
+def keys_of(model: type) -> Iterator[Part]:
+    """Yield the keys of a value; of those for rules of the gate, the section of each rule."""
+    for part in parts_of(model).values():
+        if part.attribute == 'rules':
+            yield from (rule.part() for rule in SENSOR_RULES)
+        else:
+            yield part
+
+
+#: What is said of the sections of the rules of the gate.
+ABOUT = {rule.section: rule.about for rule in SENSOR_RULES}
 
 
 def _type(part: Part) -> str:

@@ -35,6 +35,7 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.problem_text import Path
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.evidence.infer_contract.writing import Page
 from boundary_env_ros.frozen import frozen
 
@@ -143,7 +144,11 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
         if part.attribute == 'shape':
             continue  # it is told beside the name
         held = getattr(value, part.attribute)
-        if part.path:
+        if part.attribute == 'rules':
+            for rule in SENSOR_RULES:
+                below = (*path, rule.section)
+                yield _Item(model=model, part=rule.part(), path=below, value=value.of(rule))
+        elif part.path:
             below = (*path, *part.path.split('.'))
             yield _Item(model=model, part=part, path=below, value=held)
         elif is_dataclass(held):

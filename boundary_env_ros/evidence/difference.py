@@ -9,17 +9,18 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeGuard
 
 from boundary_env_ros.core.contract.digest import digest_of, meaning_text
-from boundary_env_ros.core.contract.key import BREAKING, Key, Meaning, Part, parts_of
+from boundary_env_ros.core.contract.key import BEHAVIOURAL, BREAKING, Key, Meaning, Part, parts_of
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
-from boundary_env_ros.core.contract.safety import Operator, Workspace
+from boundary_env_ros.core.contract.safety import Operator
+from boundary_env_ros.core.gate.rules.rule import SensorRule
 from boundary_env_ros.evidence.describe import shape_of, shown
 from boundary_env_ros.frozen import frozen, replace
 
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
 #: Read by the gate alone.
-_OF_THE_GATE = (Workspace, Operator)
+_OF_THE_GATE = (SensorRule, Operator)
 _MANY = 8
 
 
@@ -97,7 +98,7 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
     for change in found or following:
         if isinstance(before, _OF_THE_GATE):
             # Where the gate alone reads it, neither policies nor records depend on it.
-            change = replace(change, meaning=parts['source'].meaning)
+            change = replace(change, meaning=BEHAVIOURAL)
         yield change
 
 
@@ -134,7 +135,13 @@ def _parts(old: object, new: object, path: str, part: Part) -> Iterator[Change]:
 
 def _by_name(values: tuple[Any, ...]) -> Mapping[object, object]:
     """Return fields, groups or rules of the gate by their names; steps by their places."""
-    return {getattr(item, 'name', place): item for place, item in enumerate(values)}
+    return {_name_of(item) or place: item for place, item in enumerate(values)}
+
+
+def _name_of(item: object) -> str:
+    if isinstance(item, SensorRule):
+        return f'{item.section}.{item.name}'
+    return getattr(item, 'name', '')
 
 
 def _order(

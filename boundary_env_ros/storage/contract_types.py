@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from boundary_env_ros.core.contract.checks import readers
+from boundary_env_ros.core.contract.grammar import PATH
+from boundary_env_ros.core.contract.key import parts_of
 from boundary_env_ros.core.contract.model import (
     Acknowledgement,
     ActionSpec,
@@ -24,7 +26,7 @@ from boundary_env_ros.core.contract.model import (
     PublishStep,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
-from boundary_env_ros.core.contract.safety import Operator, STOP_TYPE
+from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     Array,
     Lookup,
@@ -123,6 +125,10 @@ class _Check:
         if isinstance(reader, FieldSpec) and reader.max_age is not None:
             with self._at(*place, 'max_age'):
                 self._stamped(reader.type)
+        for part in parts_of(type(reader)).values():
+            if part.type is str and part.key is not None and part.key.spelt is PATH:
+                with self._at(*place, part.path):
+                    number_at(reader.type, getattr(reader, part.attribute), self._types)
         match reader:
             case FieldSpec(confidence=Confidence(field=field, variance=variance)):
                 with self._at(*place, 'confidence', 'field' if field else 'variance'):
@@ -130,9 +136,6 @@ class _Check:
             case Acknowledgement():
                 with self._at(*place, 'type'):
                     number_at(reader.type, 'header.stamp.sec', self._types)
-            case Operator(enable=enable):
-                with self._at(*place, 'enable'):
-                    number_at(reader.type, enable, self._types)
 
     def _stamped(self, kind: str) -> None:
         """Look whether the age of messages is known: without that they are stale for ever."""

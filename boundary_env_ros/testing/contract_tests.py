@@ -55,9 +55,10 @@ class ContractTests(UnderContract):
             (f'action.{group.name}.feedback', group.feedback.topic, group.feedback.source)
             for group in contract.action
         ]
-        safety = contract.safety
-        seen += [(f'safety.obstacles.{rule.name}', rule.topic, None) for rule in safety.obstacles]
-        seen += [(f'safety.workspace.{w.name}', w.topic, w.source) for w in safety.workspaces]
+        seen += [
+            ('.'.join(rule.path), rule.topic, getattr(rule, 'source', None))
+            for rule in contract.safety.rules
+        ]
         for hidden in contract.privileged:
             for place, origin, source in seen:
                 if origin and origin == _origin(hidden) and _overlap(source, hidden.source):

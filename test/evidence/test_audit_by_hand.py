@@ -31,11 +31,13 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import motion
 from boundary_env_ros.evidence.audit.rules.base import outside, Terms
+from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.report.anomalies import anomalies_of
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from support.bag_forging import Forge
-from support.bag_maker import record_of, Tape, write_bag
+from support.bag_maker import each, record_of, Tape, write_bag
 from support.core_messages import changed_decision
 from support.damage import later, put
 from support.hand_maker import by_hand, hand_contract, HandBench, JOY
@@ -120,6 +122,45 @@ def test_a_hand_that_falls_silent_with_the_policy_is_followed_by_a_stop_and_accu
         auditor = Auditor(contract, alone=True)
         auditor.add(step)
         assert auditor.report().counts == {}, f'\n{auditor.report()}'
+
+
+def test_stops_for_a_battery_and_a_door_are_recomputed_told_and_forged_in_vain(
+    by_the_contract: LoadedContract, tmp_path: Path
+) -> None:
+    contract = by_the_contract.contract
+    made = HandBench(contract, by_the_contract.digest, make_task(contract), seed=1)
+    made.takes, made.empty, made.open = 99, range(12, 16), range(20, 24)
+    made.episode('goal_seeking', seek_goal, 201, chosen_start('clear'))
+    tape = record_of(made, by_the_contract)
+    write_bag(tmp_path / 'bag', tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    told = {
+        anomaly.why
+        for step in transitions_of(made.record)
+        for anomaly in anomalies_of(step, contract)
+        if anomaly.kind == 'stopped'
+    }
+    assert told == {
+        'STOPPED by battery.main: the battery is too low (0.125, limit 0.25)',
+        'STOPPED by interlock.door: a value is outside of its range (0, limit 1)',
+    }
+    again = Rerun(contract, make_task(contract), digest=by_the_contract.digest)
+    for sent in tape:
+        if isinstance(sent.what, (Transition, GateDecision)):
+            again.add(sent.what, sent.topic)
+    assert all(episode.same for episode in again.finish())
+
+    def charged(decision: Any) -> Any:
+        if type(decision) is not GateDecision:
+            return decision
+        seen = decision.inputs.measurements
+        full = tuple(replace(m, values=(0.75,)) if 'battery' in m.name else m for m in seen)
+        return replace(decision, inputs=replace(decision.inputs, measurements=full))
+
+    write_bag(tmp_path / 'forged', each(tape, charged))
+    forged = audit_path(tmp_path / 'forged')
+    assert set(forged.counts) == {'decision-recomputed', 'values-from-sensors'}
 
 
 def test_without_the_topic_of_the_operator_the_audit_says_what_it_cannot_hold_against_it(

@@ -11,16 +11,12 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.safety import (
-    Corridor,
-    Moves,
-    OnTimeout,
-    Operator,
-    Overruns,
-    Side,
-    Workspace,
-)
+from boundary_env_ros.core.contract.safety import Corridor, OnTimeout, Operator, Overruns, Side
 from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rules.battery import Battery
+from boundary_env_ros.core.gate.rules.interlock import Interlock
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.evidence.describe import describe, owners
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.yaml_text import YamlText
@@ -94,7 +90,7 @@ def test_nothing_is_left_out(contract: Contract) -> None:
 def everything() -> Contract:
     """Return a contract whose gate has every rule."""
     cart = by_name('warehouse_cart')
-    [front] = cart.safety.obstacles
+    [front] = cart.safety.of(Obstacle)
     camera, bumper = Corridor(half_width=0.35, bottom=0.05, top=1.25), Side.BEHIND
     place = Workspace(
         name='floor', topic='odom', type='nav_msgs/msg/Odometry',
@@ -107,12 +103,17 @@ def everything() -> Contract:
     safety = replace(
         cart.safety, gate_lateness=0.31, clock_jump=0.26, on_timeout=OnTimeout.RAMP,
         republish_period=0.04,
-        obstacles=(
+        rules=(
             replace(front, time_to_collision=2.5),
             replace(front, name='bumper', topic='bumper', zone=bumper, slow_distance=1.7),
             replace(front, name='depth', topic='depth', zone=camera, min_valid=0.15),
+            place,
+            Battery(name='main', topic='battery_state', min=0.15, max_age=4.5),
+            Interlock(
+                name='door', topic='door', type='std_msgs/msg/Bool', field='data', low=0.75,
+                max_age=1.5,
+            ),
         ),
-        workspaces=(place,),
         overruns=Overruns(exceeded=3, of=20),
         operator=Operator(
             topic='joy', type='sensor_msgs/msg/Joy', source=Paths(paths=('axes[1]', 'axes[0]')),

@@ -20,8 +20,10 @@ import pytest
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.key import Meaning, parts_of
 from boundary_env_ros.core.contract.model import Confidence, ConfirmStep, Contract, Pacing
-from boundary_env_ros.core.contract.safety import Moves, Side, Workspace
+from boundary_env_ros.core.contract.safety import Side
 from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract.parser import parse
 from support.contract_corpus import data_of, GOOD, SHIPPED
@@ -454,7 +456,7 @@ def test_the_gravest_change_comes_first() -> None:
 
 def test_what_comes_as_a_whole_is_told_as_a_whole() -> None:
     cart = by_name('warehouse_cart')
-    other = replace(cart, safety=replace(cart.safety, obstacles=()))
+    other = replace(cart, safety=replace(cart.safety, rules=()))
     [change] = difference(other, cart).changes
     assert change.path == 'safety.obstacles.scan'
     assert change.before == 'nothing'
@@ -467,11 +469,11 @@ def test_what_comes_as_a_whole_is_told_as_a_whole() -> None:
 
 def test_rules_about_obstacles_are_told_by_their_names() -> None:
     cart = by_name('warehouse_cart')
-    [only] = cart.safety.obstacles
+    [only] = cart.safety.of(Obstacle)
     bumper = replace(only, name='bumper', topic='bumper', zone=Side.AHEAD)
-    several = replace(cart.safety, obstacles=(bumper, replace(only, name='front')))
+    several = replace(cart.safety, rules=(bumper, replace(only, name='front')))
     nearer = replace(bumper, stop_distance=0.4, time_to_collision=2.0, zone=Side.BEHIND)
-    others = replace(cart.safety, obstacles=(nearer, replace(only, name='rear')))
+    others = replace(cart.safety, rules=(nearer, replace(only, name='rear')))
     found = difference(replace(cart, safety=several), replace(cart, safety=others))
     assert [(change.path, change.before, change.after) for change in found.changes] == [
         ('safety.obstacles.bumper', 'ahead', 'behind'),
@@ -495,7 +497,7 @@ def test_what_the_gate_alone_reads_breaks_no_policy() -> None:
     )  # fmt: skip
     other = replace(place, source=Paths(paths=('pose.pose.position.y',)))
     one, two = (
-        replace(cart, safety=replace(cart.safety, workspaces=(item,))) for item in (place, other)
+        replace(cart, safety=replace(cart.safety, rules=(item,))) for item in (place, other)
     )
     [change] = difference(one, two).changes
     assert (change.path, change.meaning) == (

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, ExitStack
 from functools import partial
+import math
 from pathlib import Path
 import time
 from typing import Any
@@ -17,7 +18,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition as Lifecycle
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import BatteryState, JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -263,6 +264,55 @@ def test_a_latched_emergency_stop_outlives_the_cleanup_of_the_gate(tmp_path: Pat
         gate.speaks['button'] = lambda: button.publish(Bool(data=False))
         gate.until(lambda: gate.trigger('clear_emergency_stop'), 'the stop to be cleared')
         gate.until(lambda: gate.arms(ResultCode.OK), 'a lease')
+
+
+# Further sensors ---------------------------------------------------------------------------------
+
+
+def test_a_battery_that_runs_low_and_a_door_that_opens_stop_the_robot(tmp_path: Path) -> None:
+    rules = {
+        'emergency_stop': 'none',
+        'battery': {'main': {'topic': 'battery_state', 'min': 0.25, 'max_age': 3.0}},
+        'interlock': {
+            'door': {
+                'topic': 'door',
+                'type': 'std_msgs/msg/Bool',
+                'field': 'data',
+                'low': 1,
+                'max_age': 3.0,
+            }
+        },
+    }
+    with (
+        lone(tmp_path, rules) as gate,
+        gate.probe.publisher(BatteryState, 'battery_state', names.RECORD) as battery,
+        gate.probe.publisher(Bool, 'door', names.RECORD) as door,
+    ):
+        state, closed = BatteryState(voltage=24.0, percentage=0.5), Bool(data=True)
+
+        def measure() -> None:
+            state.header.stamp = gate.probe.node.get_clock().now().to_msg()
+            battery.publish(state)
+
+        gate.speaks['battery'] = measure
+        never = 'interlock.door (/door, never heard)'
+        gate.until(lambda: never in gate.arm().message, 'a refusal')
+        gate.speaks['door'] = lambda: door.publish(closed)
+        gate.until(lambda: gate.arms(ResultCode.OK), 'a lease')
+        gate.episode = EpisodeState.RUNNING
+        gate.until(lambda: gate.status.state == GateState.RUNNING, 'an episode')
+        state.percentage, closed.data = 0.125, False
+        since = time.monotonic_ns()
+        bounds = Reason.OUT_OF_BOUNDS
+        stops = {('battery.main', bounds), ('interlock.door', bounds)}
+        gate.until(lambda: stops <= gate.rules(since), 'both stops')
+        state.percentage, since = math.nan, time.monotonic_ns()
+        unknown = ('sensors.battery.main', Reason.SENSOR_INVALID)
+        gate.until(lambda: unknown in gate.rules(since), 'a stop for a level that is not known')
+        del gate.speaks['door']
+        silent = ('sensors.interlock.door', Reason.OBSERVATION_TIMEOUT)
+        gate.until(lambda: silent in gate.rules(since), 'a stop for a door that is silent')
+        assert 'the battery is too low (0.125, limit 0.25)' in gate.process.last_words(1000)
 
 
 # Several drivers ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import ENCODINGS, MOST_VALUES
 from boundary_env_ros.core.gate.decision import Reason
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
@@ -39,8 +40,7 @@ CHOSEN = [
     ('documents',),
     ('documents', '*', 'schema'),
     ('observation', '*', 'schema'),
-    ('safety', 'obstacles'),
-    ('safety', 'workspace'),
+    *(('safety', rule.section) for rule in SENSOR_RULES),
     ('safety', 'workspace', '*', 'keep_out'),
     ('task', 'parameters'),
     ('episode', 'endings'),

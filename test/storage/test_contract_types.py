@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract.safety import Moves, Workspace
 from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.resources import share_directory, share_file
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import load
@@ -408,7 +408,7 @@ def test_the_place_of_a_workspace_is_looked_for_in_its_message(types: MessageTyp
         high=(5.0, 5.0), polygon=(), keep_out=(), margin=0.1, delay=0.1, braking=(1.0, 1.0),
     )  # fmt: skip
     contract = parse(BASE)
-    safety = replace(contract.safety, workspaces=(place,))
+    safety = replace(contract.safety, rules=(place,))
     [problem] = problems_of(replace(contract, safety=safety), types).problems
     assert str(problem).startswith('safety.workspace.floor.fields.1: no field')
     assert "Did you mean 'position'?" in str(problem)

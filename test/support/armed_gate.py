@@ -11,7 +11,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.safety import Moves, OnTimeout, Workspace
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
@@ -32,6 +32,8 @@ from boundary_env_ros.core.gate.events import (
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import beside, kept_of
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.testing.verdicts import fail
@@ -115,8 +117,9 @@ class ArmedGate:
     def _sense(self, ahead: float) -> None:
         now, start = self._instant(), 0
         safety = self.contract.safety
-        values: dict[str, Vector] = {rule.input: (ahead, *_FREE[1:]) for rule in safety.obstacles}
-        values.update({place.input: _somewhere_inside(place) for place in safety.workspaces})
+        values: dict[str, Vector] = {}
+        values.update({rule.input: (ahead, *_FREE[1:]) for rule in safety.of(Obstacle)})
+        values.update({place.input: _somewhere_inside(place) for place in safety.of(Workspace)})
         for group in self.contract.action:
             values[f'{FEEDBACK}.{group.name}'] = self.measured[start : start + group.size]
             start += group.size

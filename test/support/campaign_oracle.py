@@ -22,7 +22,6 @@ from boundary_env_ros.core.contract.model import (
     Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.contract.safety import Obstacle
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
@@ -31,6 +30,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from support.campaign_sequence import Sent, Violation
@@ -65,8 +65,8 @@ class Oracle:
         self.low, self.high = contract.flat('low'), contract.flat('high')
         self.safe = contract.flat('safe')
         self.stays = any(map(math.isnan, self.safe))
-        self.obstacles = safety.obstacles
-        self.distances = frozenset(rule.input for rule in safety.obstacles)
+        self.obstacles = safety.of(Obstacle)
+        self.distances = frozenset(rule.input for rule in safety.of(Obstacle))
         self.plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
         self.refuses = any(
             group.out_of_bounds is OutOfBounds.REJECT

@@ -34,6 +34,7 @@ from boundary_env_ros.core.gate.events import (
     WorldMoved,
 )
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RequestRejected
@@ -348,7 +349,7 @@ class Run:
         captured, now = self._stamp(ago), self.now
         stamp = captured.nanoseconds
         account = self.oracle.inputs_seen
-        for rule in self.contract.safety.obstacles:
+        for rule in self.contract.safety.of(Obstacle):
             values = SCANS[scan]
             account[rule.input] = (values, self.steady, stamp)
             self._see(

@@ -10,7 +10,7 @@ the lease, what was emitted last and whether the emergency stop is latched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 import math
 from typing import Any
@@ -48,7 +48,10 @@ from boundary_env_ros.core.gate.events import (
     Tighten,
 )
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.rules import causes
+from boundary_env_ros.core.gate.rules.causes import cause_of
 from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
@@ -59,10 +62,13 @@ from support.core_world import (
     only,
     request_for,
     shipped,
+    stamped,
     status,
     Timepiece,
 )
 
+#: Why any rule may step in.
+CAUSES = frozenset(causes.CAUSES)
 #: Rounding of one addition in double precision at the size of a command.
 ROUNDING = 1e-9
 
@@ -476,6 +482,7 @@ class Witness:
         )
 
     def _check_explained(self, decision: GateDecision) -> None:
+        assert {cause_of(result) for result in decision.rules} <= CAUSES, 'no cause of any rule'
         command = decision.command
         # Who asks is no change of what was asked for.
         rules = tuple(r for r in decision.rules if r.outcome is not Verdict.ADMITTED)
@@ -548,7 +555,8 @@ class Bench:
     A gate on a bench.
 
     Everything around it is alive and well until a test says otherwise: `alive` holds the names of
-    what gives heartbeats, `scan` and `motion` what the sensors say, `lag` how old it is then.
+    what gives heartbeats, `scan` and `motion` what the sensors say, `lag` how old it is then;
+    `messages` are those of the sensors of further rules, by input.
     """
 
     def __init__(self, contract: Contract | None = None) -> None:
@@ -561,11 +569,12 @@ class Bench:
         )  # fmt: skip
         self.witness = Witness(self.contract)
         self.held_by = tuple(i.name for i in inputs if i.name.startswith('alive.'))
-        scan = ('scan',) if self.contract.safety.obstacles else ()
+        scan = ('scan',) if self.contract.safety.of(Obstacle) else ()
         button = () if self.contract.heartbeat is None else ('emergency_stop',)
         self.sensors = (*scan, 'odometry', *self.held_by, *button)
         self.alive = {'environment', *self.sensors}
         self.scan: Vector = FREE
+        self.messages: dict[str, Mapping[str, object]] = {}
         self.motion: Vector = (0.0,) * self.contract.command_size
         self.lag = 0.01
         self.state = EpisodeState.IDLE
@@ -659,6 +668,17 @@ class Bench:
         for name in self.sensors:
             if name in self.alive:
                 self.measure(name)
+        for item in gate_inputs(self.contract) if self.messages else ():
+            if item.name in self.messages:
+                ros = self.time.stamp(ago=self.lag)
+                reading = item.read(stamped(ros.nanoseconds / 1e9, **self.messages[item.name]))
+                self._see(
+                    self.gate.apply(
+                        Measured(
+                            name=item.name, values=reading.values, captured=ros, now=self.time.now
+                        )
+                    )
+                )
 
     def operate(
         self, *command: float, switch: float = 1.0, ago: float = 0.01

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from support.core_world import shipped
 from support.gate_bench import Bench
 
@@ -13,7 +14,7 @@ LOW, HIGH = shipped().flat('low'), shipped().flat('high')
 SAFETY = shipped().safety
 TICK = SAFETY.gate_period
 
-[OBSTACLE] = SAFETY.obstacles
+[OBSTACLE] = SAFETY.of(Obstacle)
 NEAR = OBSTACLE.stop_distance - 0.01
 MIDDLE = (OBSTACLE.stop_distance + OBSTACLE.slow_distance) / 2
 AHEAD_NEAR = (NEAR, 8.0, 1.0, 1.0)

@@ -80,6 +80,16 @@ def hand_contract() -> LoadedContract:
             'enable': 'buttons[4]',
             'timeout': 0.2,
         },
+        'battery': {'main': {'topic': 'battery_state', 'min': 0.25, 'max_age': 0.5}},
+        'interlock': {
+            'door': {
+                'topic': 'door',
+                'type': 'std_msgs/msg/Bool',
+                'field': 'data',
+                'low': 1,
+                'max_age': 0.5,
+            }
+        },
         'overruns': {'exceeded': 5, 'of': 10},
         'republish_period': 0.05,
     }
@@ -93,7 +103,10 @@ class HandBench(Bench):
         super().__init__(contract, digest, task, seed)
         self.takes, self.lets_go = TAKES, LETS_GO
         self.silent: range = range(0)
+        #: When the battery is nearly empty, and when the door is open, steps of an episode.
+        self.empty = self.open = range(0)
         self._repeat(40 * MS, self._joystick)
+        self._repeat(100 * MS, self._battery_and_door)
 
     def _odometry(self) -> None:
         linear, angular = (v + self.random.gauss(0, 0.004) for v in self._velocity)
@@ -128,9 +141,19 @@ class HandBench(Bench):
             8,
         )
 
-    def _joystick(self) -> None:
+    @property
+    def step(self) -> int:
+        """The step that the episode is in; -1 before the first."""
         status = self.environment.status(self.instant())
-        step = status.id.step if status.state > EpisodeState.RESETTING else -1
+        return status.id.step if status.state > EpisodeState.RESETTING else -1
+
+    def _battery_and_door(self) -> None:
+        state = {'voltage': 24.0, 'percentage': 0.125 if self.step in self.empty else 0.75}
+        self._hear('/battery_state', {'header': self._header(''), **state}, 6)
+        self._hear('/door', {'data': self.step not in self.open}, 6)
+
+    def _joystick(self) -> None:
+        step = self.step
         if step in self.silent:
             return
         held = self.takes <= step < self.lets_go

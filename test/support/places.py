@@ -11,14 +11,13 @@ import math
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.safety import Moves
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
-from boundary_env_ros.core.gate.rules.workspace import looks_back
+from boundary_env_ros.core.gate.rules.workspace import looks_back, Moves, Workspace
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import Path_, put, shipped_data, TASKS
@@ -127,7 +126,7 @@ class IdealRobot:
 
     def __init__(self, contract: Contract, at: Vector, *, lag: int, eager: bool = False) -> None:
         self.limits = Limits(contract)
-        (self.place,) = contract.safety.workspaces
+        (self.place,) = contract.safety.of(Workspace)
         self._recent = Recent(looks_back(contract))
         self._braking = tuple(1e9 if eager else braking for braking in self.place.braking)
         still = (0.0,) * contract.command_size

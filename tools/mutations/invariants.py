@@ -39,6 +39,9 @@ class Mutation:
 
 ADMISSION = 'core/gate/rules/admission.py'
 STOPPING = 'core/gate/rules/stopping.py'
+MACHINERY = 'core/gate/rules/machinery.py'
+SENSORS = 'core/gate/rules/sensors.py'
+RULE = 'core/gate/rules/rule.py'
 NEEDS = 'core/gate/rules/limits.py'
 BRAKING = 'core/gate/rules/braking.py'
 SHAPING = 'core/gate/rules/limiting.py'
@@ -248,7 +251,7 @@ _IS_IT_A_COMMAND = (
 _MUST_IT_STOP = (
     Mutation(
         'The emergency stop stops',
-        STOPPING,
+        MACHINERY,
         '    if inputs.emergency_stop:',
         '    if False:',
         (_PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',),
@@ -307,9 +310,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'Silence of the environment stops',
-        STOPPING,
-        '    if since is None or not since <= limit:',
-        '    if False:',
+        MACHINERY,
+        '(since is None or not since <= limit)',
+        'False',
         (
             _SILENCE + 'silence_stops_within_its_bound_though_the_policy_goes_on',
             _LOCKSTEP + 'the_silence_of_the_environment_stops_in_lockstep_too',
@@ -317,7 +320,7 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'Silence of a sensor that a rule needs stops',
-        STOPPING,
+        SENSORS,
         '        if not need.fresh(measurement):',
         '        if measurement is None:',
         (
@@ -362,7 +365,7 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'A sensor that says NaN, or nothing, stops',
-        STOPPING,
+        SENSORS,
         'elif not need.usable(measurement):',
         'elif False:',
         (_OBSTACLES + 'a_scan_that_says_nothing_is_not_free_space',),
@@ -383,7 +386,7 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'A robot of which nobody knows what it does is stopped',
-        STOPPING,
+        SENSORS,
         '    if limits.names and not inputs.previous_command:',
         '    if False:',
         (_LIMITS + 'without_a_measured_state_nothing_but_the_safe_command_goes_out',),
@@ -414,9 +417,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'Silence of the policy stops',
-        STOPPING,
-        "    if since is not None and since > limit:\n        yield stop('silence'",
-        "    if False:\n        yield stop('silence'",
+        MACHINERY,
+        '    if awaited and since is not None and since > limit:',
+        '    if False:',
         (
             _SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',
             _SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',
@@ -432,9 +435,9 @@ _MUST_IT_STOP = (
     ),
     Mutation(
         'In lockstep what the world shows is judged with the next request',
-        STOPPING,
-        '    if inputs.others_turn or not (by_timer and lockstep):',
-        '    if True:',
+        RULE,
+        '    return inputs.others_turn or not (',
+        '    return True or not (',
         (_LOCKSTEP + 'what_the_world_shows_is_judged_with_the_next_request_not_by_the_timer',),
     ),
     Mutation(
@@ -687,9 +690,9 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'In lockstep all rules hold while another acts',
-        STOPPING,
-        '    if inputs.others_turn or not (by_timer and lockstep):',
-        '    if not (by_timer and lockstep):',
+        RULE,
+        '    return inputs.others_turn or not (',
+        '    return not (',
         (_TURNS + 'all_rules_hold_while_another_acts_and_a_stop_lasts_until_its_own_turn',),
     ),
     Mutation(
@@ -848,8 +851,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A command that the driver has braked from is not held',
         REDUCER,
-        'held = commands.command is not None and not commands.driver_took_over(now)',
-        'held = commands.command is not None',
+        'lasts = commands.command is not None and not commands.driver_took_over(at.now)',
+        'lasts = commands.command is not None',
         (_LIMITS + 'a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more',),
     ),
 )
@@ -902,9 +905,9 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A second publisher on what the gate goes by stops',
-        STOPPING,
-        'for each in inputs.foreign_publishers\n',
-        'for each in ()\n',
+        MACHINERY,
+        'for each in inputs.foreign_publishers:',
+        'for each in ():',
         (_HEALTH + 'two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named',),
     ),
     Mutation(
@@ -965,7 +968,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A new arming does not cut short the braking of the last episode',
         STATE,
-        '        if self.moving and self.limits.pacing is not Pacing.LOCKSTEP:\n',
+        '        if self.moving and not self.limits.lockstep:\n',
         '        if False:\n',
         (
             _LEASES + 'a_new_arming_does_not_cut_short_the_braking_of_the_last_episode',
@@ -1031,15 +1034,15 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A held command is repeated once a period',
         REDUCER,
-        '        if not commands.due(now, self._contract.period if again is None else again):',
+        '        if not state.commands.due(at.now, period):',
         '        if False:',
         (_SILENCE + 'a_held_command_is_repeated_once_a_period_not_at_every_tick',),
     ),
     Mutation(
         'At rest the stop is repeated once a period',
         REDUCER,
-        '            if resting and not commands.due(now, self._contract.period):',
-        '            if resting:',
+        '        if resting and not state.commands.due(at.now, self._contract.period):',
+        '        if resting:',
         (_SILENCE + 'at_rest_the_stop_is_repeated_once_a_period',),
     ),
     Mutation(
@@ -1141,9 +1144,9 @@ _LEASE_AND_EPISODE = (
 _REST = (
     Mutation(
         'A gate whose timer is late stops',
-        STOPPING,
-        "    if since is not None and since > limit:\n        yield stop('gate'",
-        "    if False:\n        yield stop('gate'",
+        MACHINERY,
+        '    if since is not None and since > limit and not limits.lockstep:',
+        '    if False:',
         (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
     ),
     Mutation(
@@ -1159,8 +1162,8 @@ _REST = (
     Mutation(
         'What was stopped stays stopped until something is asked for',
         STOPPING,
-        '        if inputs.stopped and not results and',
-        '        if False and',
+        '    if inputs.stopped and by_timer and not results and',
+        '    if False and',
         (
             _HEALTH + 'after_a_late_timer_nothing_moves_until_something_new_is_asked_for',
             _REPUBLISH + 'a_stop_whose_cause_vanished_goes_on_until_an_action_comes',
@@ -1168,8 +1171,8 @@ _REST = (
     ),
     Mutation(
         'A clock that jumps stops',
-        STOPPING,
-        '    if error is not None and abs(error) > limit:',
+        MACHINERY,
+        '    if error is not None and abs(error) > limit and not limits.lockstep:',
         '    if False:',
         (_HEALTH + 'a_clock_that_jumps_stops_the_robot_to_the_end',),
     ),
@@ -1237,15 +1240,15 @@ _REST = (
     ),
     Mutation(
         'A foreign publisher stops',
-        STOPPING,
+        MACHINERY,
         '    if inputs.foreign_commands:\n',
         '    if False:\n',
         (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
     ),
     Mutation(
         'A policy over its latency budget too often stops',
-        STOPPING,
-        '    if rule is not None and count > rule.exceeded:',
+        MACHINERY,
+        '    if asks and rule is not None and count > rule.exceeded:',
         '    if False:',
         (_HEALTH + 'a_policy_that_is_too_slow_too_often_stops_until_it_is_quick_again',),
     ),
@@ -1325,7 +1328,7 @@ _REST = (
     ),
     Mutation(
         'A robot that is to be watched and says nothing is stopped',
-        STOPPING,
+        SENSORS,
         ' and name not in limits.followed:',
         ':',
         (_REPUBLISH + 'a_robot_that_is_to_be_watched_and_says_nothing_is_stopped',),
@@ -1359,8 +1362,8 @@ _REST = (
     ),
     Mutation(
         'Before the boundary of a workspace it slows down',
-        SHAPING,
-        '    keep_inside(limits, inputs, shaped)\n',
+        WORKSPACES,
+        'limits=_keep_inside, ',
         '',
         (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
     ),
@@ -1369,9 +1372,9 @@ _REST = (
 _WHERE_IT_MAY_BE = (
     Mutation(
         'What leads out of its workspace faster than it slows down is stopped',
-        STOPPING,
-        '        results += workspace_stops(limits, inputs)\n',
-        '',
+        WORKSPACES,
+        '        if gap.missing:\n            yield _NO_ROOM',
+        '        if False:\n            yield _NO_ROOM',
         (_WORKSPACE + 'a_robot_that_is_too_near_for_its_speed_is_stopped',),
     ),
     Mutation(
@@ -1743,9 +1746,9 @@ _BY_HAND = (
     ),
     Mutation(
         'Latencies of the policy are not compared with a hand',
-        STOPPING,
-        '    elif inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK):\n',
-        '    else:\n',
+        MACHINERY,
+        '    asks = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)\n',
+        '    asks = inputs.trigger is not Trigger.TIMER\n',
         (_OPERATOR + 'late_requests_of_the_policy_are_not_held_against_the_operator',),
     ),
 )
@@ -1909,7 +1912,7 @@ _WHILE_NOTHING_COMES = (
     ),
     Mutation(
         'The end of the episode stops',
-        STOPPING,
+        MACHINERY,
         '    if inputs.over:\n',
         '    if False:\n',
         (
@@ -1919,7 +1922,7 @@ _WHILE_NOTHING_COMES = (
     ),
     Mutation(
         'A sensor that a rule needs and that is missing altogether stops',
-        STOPPING,
+        SENSORS,
         '        if not need.fresh(measurement):',
         '        if measurement is not None and not need.fresh(measurement):',
         (_RULES + 'each_reason_to_stop_and_its_bound',),
@@ -1953,9 +1956,9 @@ _WHAT_SENSORS_SAY = (
     ),
     Mutation(
         'Only a distance may be infinite',
-        NEEDS,
-        'Need(most=timeout, size=len(place.unit))',
-        'Need(most=timeout, size=len(place.unit), infinite=len(place.unit))',
+        WORKSPACES,
+        'Need(most=safety.sensor_timeout, size=len(self.unit))',
+        'Need(most=safety.sensor_timeout, size=len(self.unit), infinite=9)',
         ('core/gate/test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
     ),
     Mutation(

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.model import (
     PublishStep,
     WaitStep,
 )
-from boundary_env_ros.core.contract.motion_checks import motion, obstacles, workspaces
+from boundary_env_ros.core.contract.motion_checks import motion
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
@@ -57,11 +57,9 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
     yield from motion(contract)
     if not contract.action or any(path[:1] == ('action',) for path in told):
         return  # the dimensions are unknown
-    yield from obstacles(contract)
-    for place in contract.safety.workspaces:
-        path = ('safety', 'workspace', place.name)
-        if not any(other[:3] == path for other in told):
-            yield from workspaces(contract, place, path)
+    for rule in contract.safety.rules:
+        if not any(other[:3] == rule.path for other in told):
+            yield from rule.contradictions(contract)
 
 
 def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
@@ -219,8 +217,7 @@ def readers(contract: Contract) -> Iterator[tuple[Path, Any]]:
     for group in contract.action:
         if group.acknowledgement is not None:
             yield ('action', group.name, 'acknowledgement'), group.acknowledgement
-    yield from ((('safety', 'workspace', w.name), w) for w in safety.workspaces)
-    yield from ((('safety', 'obstacles', rule.name), rule) for rule in safety.obstacles)
+    yield from ((rule.path, rule) for rule in safety.rules)
     if safety.operator is not None:
         yield ('safety', 'operator'), safety.operator
 

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 import hashlib
 import json
 import math
+from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.safety import Safety
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
 _ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
@@ -33,6 +35,15 @@ def meaning_text(value: object) -> str:
     return json.dumps(_meaning(value), sort_keys=True, separators=(',', ':'), allow_nan=False)
 
 
+def _by_section(rules: Sequence[Any]) -> Mapping[str, object]:
+    """Return what is said to each rule, by the name of its section."""
+    named: dict[str, list[object]] = {'obstacles': [], 'workspaces': []}
+    for rule in rules:
+        section = 'workspaces' if rule.section == 'workspace' else rule.section
+        named.setdefault(section, []).append(_meaning(rule))
+    return named
+
+
 def _meaning(value: object) -> object:
     if is_dataclass(value):
         named = {
@@ -40,6 +51,9 @@ def _meaning(value: object) -> object:
             for f in fields(value)
             if f.name not in _ONLY_IF_GIVEN or getattr(value, f.name) != f.default
         }
+        if isinstance(value, Safety):
+            named |= _by_section(value.rules)
+            del named['rules']
         if isinstance(value, Contract):
             named['endings_in_order'] = list(value.episode.endings)
         return named

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What keys of one field, of one group of the action, or of one rule cannot say together."""
+"""What keys of one field or of one group of the action cannot say together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from boundary_env_ros.core.contract.model import (
     OnStale,
 )
 from boundary_env_ros.core.contract.problem_text import Fault, Path, said
-from boundary_env_ros.core.contract.safety import Corridor, Moves, Obstacle, Polygon, Workspace
 from boundary_env_ros.core.contract.sources import (
     COMPRESSED,
     DECOMPRESSED,
@@ -29,7 +28,6 @@ from boundary_env_ros.core.contract.sources import (
     Points,
     Vector,
 )
-from boundary_env_ros.core.geometry import is_simple
 from boundary_env_ros.core.sources.paths import split_call
 
 _MOST_FLOAT32 = float(np.finfo(np.float32).max)
@@ -233,38 +231,3 @@ def _wrap(group: ActionSpec) -> Iterator[Fault]:
                 'The numbers that are sent go on where a turn ends: from 3.1 to 3.2, not to -3.1.'
             )
             yield ('wrap',), expected, turns, hint
-
-
-# Rules -------------------------------------------------------------------------------------------
-
-
-def obstacle_faults(rule: Obstacle) -> Iterator[Fault]:
-    """Yield what is wrong with a rule about obstacles."""
-    slow, zone = rule.slow_distance, rule.zone
-    if rule.stop_distance >= slow:
-        expected = f'a distance below slow_distance ({slow:g} m)'
-        yield ('stop_distance',), expected, rule.stop_distance
-    if isinstance(zone, Corridor) and zone.bottom >= zone.top:
-        yield ('top',), f'a height above bottom ({zone.bottom:g} m)', zone.top
-
-
-def place_faults(place: Workspace, count: int) -> Iterator[Fault]:
-    """Yield what is wrong with a place of so many values."""
-    if place.moves is Moves.BODY and count != 3:
-        yield ('fields',), 'three values with `moves: body`: x, y, yaw', said(f'{count}')
-    if place.turn in place.dimensions:
-        yield ('turn',), 'a dimension that is not in `dimensions`', said('one of them')
-    margin = place.margin
-    for index, (low, high) in enumerate(zip(place.low, place.high, strict=True)):
-        if low is not None and high is not None and high - low <= 2.0 * margin:
-            expected = f'more than low ({low:g}) and twice the margin ({margin:g})'
-            yield ('inside', 'high', index), expected, high
-    areas: list[tuple[Path, Polygon]] = [(('inside', 'polygon'), place.polygon)]
-    areas += [(('keep_out', name), corners) for name, corners in place.keep_out]
-    for path, corners in areas:
-        if corners and count < 2 and place.moves is Moves.AXES:
-            yield path, 'a place of two values or more, for an area', said(f'{count}')
-        if corners and not is_simple(corners):
-            expected = 'corners in order around an area, without an edge that meets another'
-            actual = said('edges that cross, touch or go back')
-            yield path, expected, actual, 'Name each corner once; the last is joined to the first.'

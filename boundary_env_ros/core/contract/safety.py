@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from enum import Enum
 import math
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
-from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
-from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
+from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE
+from boundary_env_ros.core.contract.key import Key
+from boundary_env_ros.core.contract.sources import CLOUD, SCAN, Source, Vector
 from boundary_env_ros.frozen import frozen
 
 #: In place of a unit.
 OF_PLACE = 'in the unit of the place'
 
+T = TypeVar('T')
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
 #: Seconds that the stop profile may take when the gate is told to fall silent.
@@ -25,7 +26,7 @@ STOPS_WITHIN = 2.0
 STOP_TYPE = 'std_msgs/msg/Bool'
 
 
-# Obstacles ---------------------------------------------------------------------------------------
+# Zones of a sensor -------------------------------------------------------------------------------
 
 
 @frozen
@@ -69,165 +70,6 @@ class Corridor:
     half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD))]
     bottom: Annotated[float, Key(unit='m', when=('type', CLOUD))]
     top: Annotated[float, Key(unit='m', when=('type', CLOUD))]
-
-
-@frozen
-class Obstacle:
-    """
-    Distance to obstacles along the forward axis of a sensor, and what it means for one dimension.
-
-    Attributes
-    ----------
-    name
-        Of the rule.
-    topic
-        The sensor. Its x axis must be the direction of forward motion.
-    type
-        What it is.
-    frame
-        Frame of the sensor. A message of another frame is [not
-        usable](nodes/safety_gate.md#frames); empty: any may come.
-    zone
-        What of its message is in the way.
-    direction
-        Of a ``Range``: the side that it looks at. Nothing is limited on the other.
-    dimension
-        The dimension of the command that is the forward speed: ``base/linear.x``.
-    slow_distance
-        Nearer than this, the speed towards it is limited to ``slow_speed`` (LIMITED).
-    slow_speed
-        Speed towards what is nearer than ``slow_distance``.
-    stop_distance
-        Nearer than this, measured from the sensor, the robot stops (STOPPED) if it moves, or is
-        asked to move, towards it.
-    time_to_collision
-        The speed is limited so that the stop distance is at least so long away (LIMITED).
-    min_valid
-        Least fraction of usable beams or points; with fewer the robot stops.
-
-    """
-
-    name: Annotated[str, Key('')]
-    topic: Annotated[str, Key(spelt=TOPIC)]
-    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD))] = SCAN
-    frame: Annotated[str, Key()] = ''
-    zone: Annotated[Sector | Side | Corridor, Key('')]
-    direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
-    dimension: Annotated[int, Key(least=0, shown=DIMENSION)]
-    slow_distance: Annotated[float, Key(unit='m', above=0.0)]
-    slow_speed: Annotated[float, Key(unit='m/s', least=0.0)]
-    stop_distance: Annotated[float, Key(unit='m', least=0.0)]
-    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0)] = None
-    min_valid: Annotated[float, Key(above=0.0, most=1.0)] = 0.5
-
-    @property
-    def input(self) -> str:
-        """Return the name of what the gate measures for it."""
-        return f'obstacle.{self.name}'
-
-
-# Workspace ---------------------------------------------------------------------------------------
-
-
-class Moves(Enum):
-    """
-    How a command moves a place.
-
-    ``AXES``: each dimension is the speed along one axis of the place, as for joints, or for a
-    robot that moves in the frame of the place. ``BODY``: the dimensions are the speed forward and,
-    if there is a second, to the left, in the frame of a robot whose heading is the last value of
-    the place (x, y, yaw).
-    """
-
-    AXES = 'axes'
-    BODY = 'body'
-
-
-@frozen
-class Workspace:
-    """
-    Where a place may be, and what a command must leave to brake in.
-
-    Attributes
-    ----------
-    name
-        Of the rule.
-    topic
-        Where it is measured.
-    type
-        Of its messages; for ``body`` the values are x, y and the heading (rad).
-    source
-        Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
-        ``BODY`` x, y and the heading (rad).
-    unit
-        Of the place.
-    frame
-        Frame of the place and of all that bounds it. A message of another frame is [not
-        usable](nodes/safety_gate.md#frames); ``''``: any may come.
-    moves
-        ``axes``: each dimension of the command is the speed along one coordinate. ``body``: speed
-        forward, and to the left if there is a second, of a robot at x, y, yaw.
-    dimensions
-        Dimensions of the command that move it.
-    turn
-        For ``body``: the dimension of the command that turns it, rad/s.
-    inside
-        Where it may be.
-    low
-        Least value of each coordinate (for ``body`` x and y).
-    high
-        Greatest value.
-    polygon
-        Area of the first two coordinates, its corners in order.
-    keep_out
-        Areas where it must not be, by name, each by its corners.
-    margin
-        Distance to keep from every boundary: half the size of the robot, and the error of the
-        measurement.
-    delay
-        From a command until the robot follows it.
-    braking
-        What the robot brakes with, for each of ``dimensions``, then for ``turn``; not more than
-        ``max_acceleration`` and ``max_deceleration`` of the dimension, whose ``safe`` must be 0.
-
-    """
-
-    name: Annotated[str, Key('')]
-    topic: Annotated[str, Key(spelt=TOPIC)]
-    type: Annotated[str, Key(spelt=TYPE)]
-    source: Annotated[Source, Key('')]
-    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER)]
-    frame: Annotated[str, Key()]
-    moves: Annotated[Moves, Key()]
-    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)]
-    turn: Annotated[int | None, Key(least=0, shown=DIMENSION)] = None
-    inside: ClassVar[Annotated[Section, Key()]] = Section()
-    low: Annotated[
-        tuple[float | None, ...], Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True)
-    ]
-    high: Annotated[
-        tuple[float | None, ...], Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True)
-    ]
-    polygon: Annotated[
-        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]')
-    ] = ()
-    keep_out: Annotated[
-        tuple[tuple[str, Polygon], ...],
-        Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
-    ] = ()
-    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0)]
-    delay: Annotated[float, Key(unit='s', least=0.0)]
-    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0)]
-
-    @property
-    def input(self) -> str:
-        """Return the name of what the gate measures for it."""
-        return f'workspace.{self.name}'
-
-    @property
-    def moved_by(self) -> tuple[int, ...]:
-        """Return every dimension of the command that moves or turns it."""
-        return self.dimensions if self.turn is None else (*self.dimensions, self.turn)
 
 
 # The whole ---------------------------------------------------------------------------------------
@@ -365,12 +207,9 @@ class Safety:
     foreign_publisher
         What a second publisher on a command topic does. ``stop``: it stops the robot for as long
         as it is there. ``report``: it is only reported.
-    obstacles
-        Rules about obstacles by name, one for each sensor.
-    workspaces
-        Places by name that commands move, and where each may be: [the
-        formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
-        field.
+    rules
+        What is said to the rules that have sensors of their own, in the order of the rules and by
+        name: values of :mod:`boundary_env_ros.core.gate.rules`, each in a section of its own.
     operator
         A human command source that overrides the policy: [takeover](people.md#takeover).
 
@@ -401,14 +240,9 @@ class Safety:
     on_timeout: Annotated[OnTimeout, Key()] = OnTimeout.HOLD
     overruns: Annotated[Overruns | None, Key()] = None
     foreign_publisher: Annotated[OnForeignPublisher, Key()] = OnForeignPublisher.STOP
-    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name')] = ()
-    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place')] = ()
+    rules: Annotated[tuple[Any, ...], Key('')] = ()
     operator: Annotated[Operator | None, Key()] = None
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of what the rules about distance and place measure."""
-        return (
-            *(rule.input for rule in self.obstacles),
-            *(place.input for place in self.workspaces),
-        )
+    def of(self, rule: type[T]) -> tuple[T, ...]:
+        """Return what is said to one of the rules."""
+        return tuple([each for each in self.rules if type(each) is rule])

@@ -22,7 +22,7 @@ from boundary_env_ros.core.gate.rules.measured import (
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
-from boundary_env_ros.core.gate.rules.workspace import looks_back
+from boundary_env_ros.core.gate.rules.workspace import looks_back, Workspace
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
 
@@ -306,6 +306,4 @@ def sooner(safety: Safety) -> float:
 
 def _recent(contract: Contract) -> Recent | None:
     """Return the memory of what was sent, if a rule asks for it."""
-    if not contract.safety.workspaces:
-        return None
-    return Recent(looks_back(contract))
+    return Recent(looks_back(contract)) if contract.safety.of(Workspace) else None

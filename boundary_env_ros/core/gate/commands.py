@@ -18,7 +18,8 @@ import numpy as np
 from boundary_env_ros.core.angles import short_way
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds, slices_of
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.decision import RuleResult
+from boundary_env_ros.core.gate.rules.rule_output import BEYOND, BOUNDS
 from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.core.timebase import NANOSECONDS
 
@@ -195,19 +196,12 @@ def _difference(
         allowed = min(max(value, -most), most)
         # What is too small to be seen in a sum limits nothing.
         if allowed != value and (refused or was + allowed != was + value):
-            results.append(
-                RuleResult(
-                    rule='bounds',
-                    outcome=Verdict.REJECTED if refused else Verdict.LIMITED,
-                    reason=Reason.OUT_OF_BOUNDS,
-                    dimension=start + index,
-                    before=was + value,
-                    after=None if refused else was + allowed,
-                    value=value,
-                    limit=math.copysign(most, value),
-                    unit=group.unit[index],
-                )
-            )
+            change: dict[str, Any] = {'dimension': start + index, 'before': was + value}
+            if not refused:
+                change['after'] = was + allowed
+            limit, unit = math.copysign(most, value), group.unit[index]
+            cause = BEYOND if refused else BOUNDS
+            results.append(cause.result('', value, limit, unit, **change))
         command.append(was + allowed)
     return command, results
 
@@ -219,15 +213,9 @@ def _chosen(
     picked: list[Any] = []
     for index, (value, options) in enumerate(zip(values, group.options, strict=True)):
         if not (value.is_integer() and 0 <= value < len(options)):
-            return (), RuleResult(
-                rule='bounds',
-                outcome=Verdict.REJECTED,
-                reason=Reason.OUT_OF_BOUNDS,
-                dimension=-1 if group.kind is ActionKind.DISCRETE else start + index,
-                value=value,
-                limit=float(len(options) - 1),
-                unit='index',
-            )
+            dimension = -1 if group.kind is ActionKind.DISCRETE else start + index
+            most = float(len(options) - 1)
+            return (), BEYOND.result('', value, most, 'index', dimension=dimension)
         picked.append(options[int(value)])
     return (picked[0] if group.kind is ActionKind.DISCRETE else picked), None
 

@@ -16,9 +16,10 @@ from boundary_env_ros.core.gate.decision import (
     RuleResult,
 )
 from boundary_env_ros.core.gate.rules.admission import DOCUMENT
+from boundary_env_ros.core.gate.rules.causes import cause_of
 from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.limits import ALIVE, FEEDBACK
-from boundary_env_ros.core.gate.rules.stopping import SENSORS
+from boundary_env_ros.core.gate.rules.sensors import NAME as SENSORS
 from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 
@@ -84,7 +85,7 @@ def sentence(
         Of a sensor that gave no usable value, what it gave; of a silent one its topic.
 
     """
-    words = f'{result.outcome.name} by {result.rule}: {result.reason.text}'
+    words = f'{result.outcome.name} by {result.rule}: {cause_of(result).text}'
     if 0 <= result.dimension < len(dimensions):
         words += f'; {dimensions[result.dimension]}'
         if result.before is not None and result.after is not None:
@@ -139,9 +140,9 @@ def unusable(measurement: Measurement, contract: Contract | None) -> str:
         for group in contract.action if kind == FEEDBACK else ():
             if group.name == name:
                 names = group.dimensions
-        for place in contract.safety.workspaces:
-            if place.input == measurement.name:
-                infinite = 0
+        for rule in contract.safety.rules:
+            if rule.input == measurement.name:
+                infinite = rule.need(contract.safety).infinite
     if is_measured(values, infinite=infinite):
         return ''
     return not_measured(values, names or value_names(source), infinite=infinite)

@@ -554,14 +554,21 @@ class Reducer:
         return replace(state, health=state.health.after_tick(at.now)), decisions
 
     def _tick(self, state: State, at: Event) -> Step:
-        now, safety = at.now, self._contract.safety
+        """
+        Return what the timer makes the gate decide: what is asked first is answered first.
+
+        A probe of the drivers goes on; a request whose sensors never came is refused; what a lease
+        has left is braked; a robot that must stop is stopped, by the rules in their order; and a
+        command that is in force goes on, by the next action of its chunk or by itself.
+        """
         if state.probe is not None and state.probe.running:
             return self._go_on_probing(state, state.probe, at)
         if state.lease_state.lease is None and state.commands.command is None:
-            return state, ()
+            return state, ()  # nothing moves, and nobody may move it
         if state.pending is not None:
             request, received = state.pending
-            if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
+            waited = (at.now.steady - received.steady) / NANOSECONDS
+            if waited > self._contract.lockstep_deadline:
                 state = replace(state, pending=None)
                 return self._decide(state, request, received, at, in_vain=True)
         inputs = self._inputs(state, Trigger.TIMER, at)
@@ -570,33 +577,39 @@ class Reducer:
         if not state.lease_state.running:
             return state, ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        commands = state.commands.in_hands(state.readings.switch_held(now))
-        held = commands.command is not None and not commands.driver_took_over(now)
-        in_force = commands.goal if held else None
+        commands = state.commands.in_hands(state.readings.switch_held(at.now))
+        lasts = commands.command is not None and not commands.driver_took_over(at.now)
+        in_force = commands.goal if lasts else None
         stop = stop_in_silence(state.limits, inputs, in_force)
         if stop is not None:
-            if not stop.results:
-                return state, ()  # nothing was asked for yet, and nothing asks for a stop
-            told = state.stopping and _why(stop) == state.reasons
-            state = replace(state, stopping=True)
-            if not stop.command and told:
-                return state, ()  # where to stay is not known yet
-            resting = commands.command is not None and not state.moving
-            if resting and not commands.due(now, self._contract.period):
-                return state, ()
-            return self._emit(state, stop, inputs, at)
+            return self._stop(state, stop, inputs, at)
         if self._lockstep or in_force is None:
             return state, ()
         state, decisions = self._next_of_chunk(state, at)
-        if decisions:
-            return state, decisions
-        late = inputs.since_request or 0.0
+        return (state, decisions) if decisions else self._send_again(state, in_force, inputs, at)
+
+    def _stop(self, state: State, stop: RuleOutput, inputs: RuleInput, at: Event) -> Step:
+        """Stop the robot; at rest that is said once a period, and nothing of a place not known."""
+        if not stop.results:
+            return state, ()  # nothing was asked for yet, and nothing asks for a stop
+        told = state.stopping and _why(stop) == state.reasons
+        state = replace(state, stopping=True)
+        if not stop.command and told:
+            return state, ()  # where to stay is not known yet
+        resting = state.commands.command is not None and not state.moving
+        if resting and not state.commands.due(at.now, self._contract.period):
+            return state, ()
+        return self._emit(state, stop, inputs, at)
+
+    def _send_again(self, state: State, in_force: Vector, inputs: RuleInput, at: Event) -> Step:
+        """Send the command in force again, where it is due: most ticks send nothing."""
+        late, safety = inputs.since_request or 0.0, self._contract.safety
         again = safety.republish_period
         if again is None and late <= safety.hold_timeout:
             return state, ()
-        if not commands.due(now, self._contract.period if again is None else again):
+        period = self._contract.period if again is None else again
+        if not state.commands.due(at.now, period):
             return state, ()
-        # Only now, as most ticks send nothing.
         return self._emit(state, hold(state.limits, inputs, in_force), inputs, at)
 
     def _wind_down(self, state: State, inputs: RuleInput, at: Event) -> Step:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.command_history import CommandHistory
@@ -138,7 +138,7 @@ class State:
     def without_lease(self) -> State:
         """Return it without the lease; what still moves under it is braked to the end first."""
         lease_state = self.lease_state
-        if self.moving and self.limits.pacing is not Pacing.LOCKSTEP:
+        if self.moving and not self.limits.lockstep:
             lease_state = replace(lease_state, lease=None, braking=lease_state.id)
             return replace(self, lease_state=lease_state)
         # At rest; and in lockstep the world stands still.

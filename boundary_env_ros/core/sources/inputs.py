@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.model import (
     OnStale,
     Qos,
 )
-from boundary_env_ros.core.contract.safety import Obstacle, Operator, STOP_TYPE, Workspace
+from boundary_env_ros.core.contract.safety import Operator, STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     JOINTS,
     Joints,
@@ -26,7 +26,6 @@ from boundary_env_ros.core.contract.sources import (
     Vector,
 )
 from boundary_env_ros.core.gate.rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
-from boundary_env_ros.core.sources.obstacle_distance import distance_reader
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import (
     adapter,
@@ -153,13 +152,10 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
-    for rule in safety.obstacles:
-        read = _or_nothing(_in_frame(_stamped(distance_reader(rule)), rule, contract))
-        inputs.append(_input(rule.input, rule, read))
-    for place in safety.workspaces:
-        read = measured(place.source, place.type)
-        read = _or_nothing(_in_frame(read, place, contract))
-        inputs.append(_input(place.input, place, read, publishers=publishers_of(place.source)))
+    for rule in safety.rules:
+        publishers = publishers_of(getattr(rule, 'source', None))
+        read = _or_nothing(_in_frame(rule.reader(), rule, contract))
+        inputs.append(_input(rule.input, rule, read, publishers=publishers))
     if safety.operator is not None:
         inputs.append(_input(OPERATOR, safety.operator, _dated(_operator(safety.operator))))
     inputs += [
@@ -263,7 +259,7 @@ def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading
 
 
 def _in_frame(
-    read: Callable[[Message], Reading], rule: Obstacle | Workspace, contract: Contract
+    read: Callable[[Message], Reading], rule: Any, contract: Contract
 ) -> Callable[[Message], Reading]:
     """Return a reader that refuses a message of another frame than that of a rule."""
     frames = _frames(rule, contract)
@@ -284,20 +280,21 @@ def _in_frame(
     return checked
 
 
-def _frames(it: FieldSpec | Obstacle | Workspace, contract: Contract) -> frozenset[str]:
+def _frames(it: Any, contract: Contract) -> frozenset[str]:
     """
     Return the frames that a header may name; none if any may come.
 
     A message without a frame does not contradict the contract, and the header of joints says
     nothing of their positions. Of several agents each may put its name before its frames.
     """
-    if not it.frame or it.type == JOINTS or isinstance(getattr(it, 'source', None), Joints):
+    frame, source = getattr(it, 'frame', ''), getattr(it, 'source', None)
+    if not frame or it.type == JOINTS or isinstance(source, Joints):
         return frozenset()
     prefixes = contract.agents if len(contract.agents) > 1 else ()
     # A velocity is in the child frame, which the message may leave out.
-    paths = getattr(getattr(it, 'source', None), 'paths', ())
+    paths = getattr(source, 'paths', ())
     unnamed = ('',) if any('twist' in path for path in paths) else ()
-    return frozenset((*unnamed, it.frame, *(f'{agent}/{it.frame}' for agent in prefixes)))
+    return frozenset((*unnamed, frame, *(f'{agent}/{frame}' for agent in prefixes)))
 
 
 def _operator(hand: Operator) -> Callable[[Message], Reading]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import math
 
-from boundary_env_ros.core.contract.safety import Obstacle, Sector, Side
+from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.laser_scan import obstacle_distances
 from boundary_env_ros.core.sources.paths import Message
@@ -17,14 +17,13 @@ from boundary_env_ros.core.sources.point_cloud import corridor_distances
 DISTANCES = 4
 
 
-def distance_reader(rule: Obstacle) -> Callable[[Message], Vector]:
+def distance_reader(zone: Sector | Side | Corridor) -> Callable[[Message], Vector]:
     """
-    Return the reader of a sensor's message for a rule.
+    Return the reader of a sensor's message for what of it is in the way.
 
     It returns the nearest distance ahead and behind (m), and the fraction of what it looked at
     that was usable, ahead and behind. The distance is +inf where nothing usable was found.
     """
-    zone = rule.zone
     if isinstance(zone, Sector):
         return lambda message: obstacle_distances(message, zone.half_angle)
     if isinstance(zone, Side):

@@ -14,8 +14,6 @@ from boundary_env_ros.evidence.audit.rules.base import format_value
 _OF_FIELD = ('topic', 'type', 'source', 'task', 'shape', 'dtype', 'unit', 'frame')
 _OF_GROUP = ('kind', 'topic', 'type', 'source', 'unit', 'frame', 'options')
 _OF_FEEDBACK = ('topic', 'type', 'source')
-_OF_OBSTACLE = ('topic', 'type', 'zone', 'min_valid')
-_OF_PLACE = ('topic', 'type', 'source', 'unit', 'frame')
 _OF_OPERATOR = ('topic', 'type', 'source', 'scale', 'enable')
 
 #: What is measured or commanded, by what it is in the contract; the keys that say how.
@@ -72,8 +70,7 @@ def _parts(contract: Contract) -> _Parts:
             for spec in (*contract.observation, *contract.state)
             if spec.derived is None
         },
-        **{f'safety.obstacles.{o.name}': (o, _OF_OBSTACLE) for o in safety.obstacles},
-        **{f'safety.{place.input}': (place, _OF_PLACE) for place in safety.workspaces},
+        **{'.'.join(rule.path): (rule, rule.measures) for rule in safety.rules},
     }
     if safety.operator is not None:
         found['safety.operator'] = (safety.operator, _OF_OPERATOR)

@@ -19,8 +19,9 @@ from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.rules.causes import cause_of
 from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind, Transition
@@ -80,17 +81,6 @@ KINDS: Mapping[str, AnomalyKind] = {
     'out_of_range': AnomalyKind(15, 'a value of the observation lay outside its bounds'),
 }
 
-_SILENCE = frozenset(
-    {
-        Reason.SENSOR_INVALID,
-        Reason.OBSERVATION_TIMEOUT,
-        Reason.COMMAND_TIMEOUT,
-        Reason.ENVIRONMENT_TIMEOUT,
-        Reason.LATENCY_BUDGET,
-        Reason.GATE_LATE,
-        Reason.DEACTIVATED,
-    }
-)
 _MACHINERY = {name for name in endings.BUILT_IN if name.endswith(('_lost', '_failed'))}
 
 
@@ -199,29 +189,16 @@ def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) ->
         yield Anomaly('takeover', 'a command of an operator went out')
 
 
-#: Whatever the rule made of them.
-_BY_REASON = {
-    Reason.EMERGENCY_STOP: 'emergency_stop',
-    Reason.FOREIGN_PUBLISHER: 'foreign_publisher',
-    Reason.CLOCK: 'impossible_time',
-    Reason.NOT_FINITE: 'not_finite',
-    # A stop that is declared for the end of every episode, or that merely goes on.
-    Reason.EPISODE_OVER: '',
-    Reason.STILL_STOPPED: '',
-    Reason.DRIVER_TIMEOUT_PROBE: '',
-}
+#: What it is that a rule steps in, where its cause says nothing else.
+_BY_OUTCOME = {Verdict.REJECTED: 'rejected', Verdict.STOPPED: 'stopped'}
 
 
 def _kind_of(decision: GateDecision, result: RuleResult) -> str:
-    if result.reason in _BY_REASON:
-        return _BY_REASON[result.reason]
-    if result.outcome is Verdict.REJECTED:
-        return 'rejected'
-    if result.outcome is Verdict.STOPPED:
-        return 'silence' if result.reason in _SILENCE else 'stopped'
+    kind, outcome = cause_of(result).anomaly, result.outcome
     # Between two requests the gate's timer repeats the command by design.
-    late = result.outcome is decision.verdict is Verdict.HELD
-    return 'held' if late and result.reason is Reason.COMMAND_LATE else ''
+    if outcome is Verdict.HELD and decision.verdict is not Verdict.HELD:
+        return ''
+    return _BY_OUTCOME.get(outcome, '') if kind == '' else kind or ''
 
 
 def _anomalies_of_fields(now: Transition) -> Iterator[Anomaly]:

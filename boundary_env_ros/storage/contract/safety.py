@@ -4,23 +4,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 import math
+from typing import Any
 
-from boundary_env_ros.core.contract.group_checks import obstacle_faults, place_faults
 from boundary_env_ros.core.contract.key import parts_of
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.contract.safety import (
     Corridor,
-    Moves,
-    Obstacle,
     Operator,
     Safety,
     Sector,
     Side,
-    Workspace,
 )
 from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.rule import SensorRule
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.storage.contract.forms import dimension_form, Form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit
@@ -66,11 +68,10 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         command_timeout=command_timeout,
         hold_timeout=hold_timeout,
         **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
-        obstacles=tuple(
-            _obstacle(rule, name, dimension) for name, rule in _by_name(key, 'obstacles')
-        ),
-        workspaces=tuple(
-            _workspace(place, name, dimension) for name, place in _by_name(key, 'workspace')
+        rules=tuple(
+            _READERS.get(rule, partial(_sensor_rule, rule))(section, name, dimension)
+            for rule in SENSOR_RULES
+            for name, section in _by_name(key, rule.section)
         ),
         operator=_operator(key, len(dimensions)),
     )
@@ -102,15 +103,22 @@ def _operator(safety: Reader, size: int) -> Operator | None:
     return key.make(Operator, count=size, type=type_name, source=values.source)
 
 
-# Obstacles ---------------------------------------------------------------------------------------
+# Rules with a sensor of their own ----------------------------------------------------------------
 
 
-def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:
+def _sensor_rule(
+    rule: type[SensorRule], key: Reader, name: str, dimension: Form, **known: Any
+) -> SensorRule:
+    """Return what is said to a rule under one name; some of it may be known already."""
+    read = key.make(rule, dimension=dimension, name=name, **known)
+    key.report(read.faults())
+    return read
+
+
+def _obstacle(key: Reader, name: str, dimension: Form) -> SensorRule:
     type_name = key.value(Obstacle, 'type')
     zone = _zone(key, type_name)
-    rule = key.make(Obstacle, dimension=dimension, name=name, type=type_name, zone=zone)
-    key.report(obstacle_faults(rule))
-    return rule
+    return _sensor_rule(Obstacle, key, name, dimension, type=type_name, zone=zone)
 
 
 def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
@@ -124,10 +132,7 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
     return key.make(Corridor) if type_name == CLOUD else key.make(Sector)
 
 
-# Places ------------------------------------------------------------------------------------------
-
-
-def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
+def _workspace(key: Reader, name: str, dimension: Form) -> SensorRule:
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     moves, turn = key.value(Workspace, 'moves'), key.value(Workspace, 'turn', dimension=dimension)
@@ -148,18 +153,26 @@ def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
         key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
     braking = len(dimensions) + (turn is not None)
     key.has('braking')
-    workspace = key.make(
+    unit = parse_unit(key, values, Workspace)
+    return _sensor_rule(
         Workspace,
+        key,
+        name,
+        dimension,
         count=2 if body else values.count,
-        dimension=dimension,
-        name=name,
         type=type_name,
         source=values.source,
-        unit=parse_unit(key, values, Workspace),
+        # One too many or too few is reported, and nothing more is to be said of that.
+        unit=unit if len(unit) == values.count else unit[:1] * values.count,
         moves=moves,
         dimensions=dimensions,
         turn=turn,
         braking=key.value(Workspace, 'braking', count=braking) if dimensions else (),
     )
-    key.report(place_faults(workspace, values.count))
-    return workspace
+
+
+#: Rules whose keys decide on each other.
+_READERS: Mapping[type[SensorRule], Callable[..., SensorRule]] = {
+    Obstacle: _obstacle,
+    Workspace: _workspace,
+}

@@ -9,6 +9,7 @@ from dataclasses import fields, FrozenInstanceError, is_dataclass, replace
 from enum import Enum
 import math
 import re
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,15 +20,13 @@ from boundary_env_ros.core.contract import safety as safety_module
 from boundary_env_ros.core.contract import sources as sources_module
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, DocumentGroup, Pacing
-from boundary_env_ros.core.contract.safety import (
-    Corridor,
-    Moves,
-    Operator,
-    Overruns,
-    Side,
-    Workspace,
-)
+from boundary_env_ros.core.contract.safety import Corridor, Operator, Overruns, Side
 from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rules.battery import Battery
+from boundary_env_ros.core.gate.rules.interlock import Interlock
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 
@@ -238,7 +237,7 @@ RICH = rich()
 
 def everything() -> Contract:
     """Return a contract with every part that one can have."""
-    [scan] = RICH.safety.obstacles
+    [scan] = RICH.safety.of(Obstacle)
     place = Workspace(
         name='floor', topic='odom', type='nav_msgs/msg/Odometry',
         source=Paths(paths=('x', 'y', 'h')), unit=('m', 'm', 'rad'), frame='odom',
@@ -253,12 +252,17 @@ def everything() -> Contract:
     )  # fmt: skip
     safety = replace(
         RICH.safety, republish_period=0.05, overruns=Overruns(exceeded=2, of=10),
-        workspaces=(place,),
         operator=hand,
-        obstacles=(
+        rules=(
             scan,
             replace(scan, name='bumper', zone=Side.BEHIND, time_to_collision=2.0),
             replace(scan, name='depth', zone=Corridor(half_width=0.4, bottom=0.1, top=1.0)),
+            place,
+            Battery(name='main', topic='battery_state', min=0.15, max_age=5.0),
+            Interlock(
+                name='door', topic='door', type='std_msgs/msg/Bool', field='data', low=1.0,
+                high=2.0, unit='', max_age=1.0,
+            ),
         ),
     )  # fmt: skip
     return replace(RICH, safety=safety)
@@ -281,13 +285,22 @@ def test_every_field_of_everything_in_a_contract_is_part_of_its_meaning() -> Non
         seen[where] = other
     declared = {
         f'{kind.__name__}.{field.name}'
-        for module in (contract_module, safety_module, sources_module)
-        for kind in vars(module).values()
-        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+        for kind in (*declared_in(contract_module, safety_module, sources_module), *SENSOR_RULES)
         for field in fields(kind)
     }
     # Optional parts are told by their absence, too; what is left is what this test has not seen.
     assert declared - seen.keys() == {name for name in declared if _whole(name)}
+
+
+def declared_in(*modules: ModuleType) -> Iterator[Any]:
+    for module in modules:
+        for kind in vars(module).values():
+            if (
+                isinstance(kind, type)
+                and is_dataclass(kind)
+                and kind.__module__ == module.__name__
+            ):
+                yield kind
 
 
 def _whole(name: str) -> bool:

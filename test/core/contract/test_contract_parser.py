@@ -15,6 +15,7 @@ import pytest
 from boundary_env_ros.core.contract.model import OnStale, OutOfBounds, Pacing, TaskSpec
 from boundary_env_ros.core.contract.sources import Array, Beams, Joints
 from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, put, shipped, shipped_data, TASKS
@@ -485,7 +486,7 @@ def test_a_dimension_is_called_by_its_name() -> None:
     place = ('safety', 'obstacles', 'scan', 'dimension')
     together = ('action', 'base', 'scale_together')
     contract = shipped({together: ['linear.x', 'base/angular.z']})
-    assert contract.safety.obstacles[0].dimension == 0
+    assert contract.safety.of(Obstacle)[0].dimension == 0
     assert contract.action[0].scale_together == (0, 1)
     [problem] = problems_of({place: 'base/linear.X'})
     assert (problem.path, problem.expected) == (place, NAMED)

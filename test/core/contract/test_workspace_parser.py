@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.safety import Moves
 from boundary_env_ros.core.contract.sources import Joints, Paths
+from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import Path_, put, TASKS
@@ -33,7 +33,7 @@ def problems_of(place: dict[str, Any], changes: dict[Path_, object]) -> tuple[Pr
 
 
 def test_a_place_is_what_its_keys_say() -> None:
-    (place,) = contract_with(CART).safety.workspaces
+    (place,) = contract_with(CART).safety.of(Workspace)
     assert (place.name, place.input, place.topic) == ('hall', 'workspace.hall', 'pose')
     assert place.source == Paths(
         paths=('pose.position.x', 'pose.position.y', 'yaw(pose.orientation)')
@@ -64,7 +64,7 @@ def test_a_place_may_be_made_of_joints_and_bounded_on_one_side() -> None:
                 'braking': 0.5,
             }
         },
-    ).safety.workspaces
+    ).safety.of(Workspace)
     assert place.source == Joints(names=('bridge', 'trolley'), quantities=('position',))
     assert (place.low, place.high) == ((None, 0.0), (2.0, 2.0))
     assert (place.polygon, place.keep_out, place.turn) == ((), (), None)
@@ -72,13 +72,13 @@ def test_a_place_may_be_made_of_joints_and_bounded_on_one_side() -> None:
 
 
 def test_a_body_may_move_sideways() -> None:
-    (place,) = contract_with(SLED).safety.workspaces
+    (place,) = contract_with(SLED).safety.of(Workspace)
     assert (place.dimensions, place.turn, place.moved_by) == ((0, 1), 2, (0, 1, 2))
 
 
 def test_several_places_come_in_their_order() -> None:
     contract = contract_with(CART, {('safety', 'workspace', 'yard'): {**CART, 'margin': 0.3}})
-    assert [place.name for place in contract.safety.workspaces] == ['hall', 'yard']
+    assert [place.name for place in contract.safety.of(Workspace)] == ['hall', 'yard']
 
 
 def test_every_corner_counts_in_the_digest() -> None:

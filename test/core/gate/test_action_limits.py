@@ -13,6 +13,7 @@ import pytest
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
@@ -156,8 +157,8 @@ def test_a_unit_that_is_missing_is_all_that_is_said_of_a_rotation_that_is_right(
 def slowed(contract: Contract, rising: int) -> float:
     """Return how far a cart drives that is slowed after so many ticks of getting faster."""
     limits, tick = Limits(contract), contract.safety.gate_period
-    fastest, slow = limits.high[0], contract.safety.obstacles[0].slow_speed
-    sequence = Sequence(altered(limits, safety=replace(limits.safety, obstacles=())), (0.0, 0.0))
+    fastest, slow = limits.high[0], contract.safety.of(Obstacle)[0].slow_speed
+    sequence = Sequence(altered(limits, safety=replace(limits.safety, rules=())), (0.0, 0.0))
     for _ in range(rising):
         sequence.ask((fastest, 0.0), tick)
     way = sequence.command[0] * contract.period
@@ -183,5 +184,6 @@ def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_fas
     [problem] = [found for found in caught.value.problems if found.path == where]
     least = float(problem.expected.split()[2])
     contract = shipped({**changes, where: least + 0.02})
-    room = contract.safety.obstacles[0].slow_distance - contract.safety.obstacles[0].stop_distance
+    [zones] = contract.safety.of(Obstacle)
+    room = zones.slow_distance - zones.stop_distance
     assert max(slowed(contract, rising) for rising in range(0, 90, 5)) <= room

@@ -37,7 +37,7 @@ REST = (0.1, -0.1, 0.04, 0.04, 0.0, 0.0, 0.0, 0.0)
 
 
 def limits_of(contract: Contract) -> Limits:
-    safety = replace(contract.safety, obstacles=())
+    safety = replace(contract.safety, rules=())
     return altered(Limits(contract), safety=safety, needs={})
 
 
@@ -247,7 +247,7 @@ def test_held_commands_of_every_kind_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize('pacing', list(Pacing))
 def test_from_an_unknown_state_no_kind_of_action_moves_anything(pacing: Pacing) -> None:
-    limits = altered(limits_of(RICH), pacing=pacing)
+    limits = altered(limits_of(RICH), lockstep=pacing is Pacing.LOCKSTEP)
     for action in ((0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0), (0.1, -0.1, 0.0, 0.0, 9.0, 0.0, 0.0)):
         output = rule(limits, inputs(None), action)
         assert (output.verdict, output.command) == (Verdict.STOPPED, ())

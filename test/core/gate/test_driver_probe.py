@@ -286,7 +286,7 @@ def test_a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_i
         rich_one,
         state=(),
         action=(base, rich_one.action[0]),
-        safety=replace(rich_one.safety, obstacles=()),
+        safety=replace(rich_one.safety, rules=()),
         observation=tuple(replace(f, on_stale=OnStale.MARK) for f in rich_one.observation),
     )
     bench = Bench(arm_and_base)

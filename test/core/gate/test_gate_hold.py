@@ -32,7 +32,7 @@ def arm_contract() -> Contract:
         RICH,
         state=(),
         action=RICH.action[:1],
-        safety=replace(RICH.safety, obstacles=()),
+        safety=replace(RICH.safety, rules=()),
         observation=tuple(replace(f, on_stale=OnStale.MARK) for f in RICH.observation),
     )
 

@@ -37,7 +37,7 @@ def of_groups(*groups: object) -> Contract:
         RICH,
         action=groups,
         state=(),
-        safety=replace(RICH.safety, obstacles=()),
+        safety=replace(RICH.safety, rules=()),
         observation=tuple(replace(f, on_stale=OnStale.MARK) for f in RICH.observation),
     )
 

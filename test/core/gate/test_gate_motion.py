@@ -311,7 +311,7 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
     contract = replace(
         contract,
         action=(contract.action[0], contract.action[2]),
-        safety=replace(contract.safety, obstacles=()),
+        safety=replace(contract.safety, rules=()),
     )
     limits = altered(Limits(contract), needs={})
     assert limits.profiled == (0, 1)

@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.obstacles import AT_REST
+from boundary_env_ros.core.gate.rules.obstacles import AT_REST, Obstacle
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
@@ -79,7 +79,7 @@ def seen(**sensors: Vector) -> RuleInput:
             Measurement(
                 name=item.input, topic=item.topic, values=sensors.get(item.name, FREE), age=0.02
             )
-            for item in CONTRACT.safety.obstacles
+            for item in CONTRACT.safety.of(Obstacle)
         ),
     )
 
@@ -96,7 +96,7 @@ def told(results: tuple[RuleResult, ...]) -> list[tuple[str, Reason]]:
 
 
 def test_rules_are_read_by_name_each_with_its_sensor() -> None:
-    bumper, depth, front = CONTRACT.safety.obstacles
+    bumper, depth, front = CONTRACT.safety.of(Obstacle)
     assert (bumper.name, bumper.input, bumper.zone) == ('bumper', 'obstacle.bumper', Side.BEHIND)
     assert (depth.input, depth.min_valid) == ('obstacle.depth', 0.2)
     assert depth.zone == Corridor(half_width=0.4, bottom=0.1, top=1.5)
@@ -145,7 +145,7 @@ def test_what_is_missing_is_told_in_the_words_of_the_sensor(name: str, unit: str
 
 
 def test_each_sensor_that_is_silent_stops_the_robot() -> None:
-    for item in CONTRACT.safety.obstacles:
+    for item in CONTRACT.safety.of(Obstacle):
         inputs = seen()
         left = tuple(m for m in inputs.measurements if m.name != item.input)
         silent = replace(inputs, measurements=left)

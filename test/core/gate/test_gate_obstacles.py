@@ -161,6 +161,6 @@ def test_the_robot_moves_again_once_the_obstacle_is_gone(bench: Bench) -> None:
 
 def test_without_an_obstacle_rule_no_scan_is_needed() -> None:
     contract = shipped()
-    bench = Bench(quicker(contract, obstacles=()))  # type: ignore[arg-type]
+    bench = Bench(quicker(contract, rules=()))  # type: ignore[arg-type]
     bench.alive.discard('scan')
     assert bench.start().ask(0.05, 0.0).verdict is Verdict.ADMITTED

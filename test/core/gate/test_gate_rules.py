@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Interface, Pacing
+from boundary_env_ros.core.contract.model import Interface
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.admission import age, authority, well_formed
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.stopping import stops
 from support.core_world import request_for, shipped, Timepiece
 from support.gate_sequence import altered, left_of
@@ -25,7 +26,7 @@ from support.gate_sequence import altered, left_of
 CONTRACT = shipped()
 LIMITS = Limits(CONTRACT)
 SAFETY = CONTRACT.safety
-[OBSTACLE] = SAFETY.obstacles
+[OBSTACLE] = SAFETY.of(Obstacle)
 SLOW, STOP = OBSTACLE.slow_distance, OBSTACLE.stop_distance
 
 
@@ -220,7 +221,7 @@ def test_a_robot_at_rest_that_is_not_asked_to_move_may_stand_before_an_obstacle(
 
 
 def test_in_lockstep_the_policy_may_think_until_the_deadline() -> None:
-    limits = altered(LIMITS, pacing=Pacing.LOCKSTEP)
+    limits = altered(LIMITS, lockstep=True)
     thinking = inputs(trigger=Trigger.TIMER, since_request=limits.lockstep_deadline)
     assert stops(limits, thinking, None) == ()
     late = replace(thinking, since_request=limits.lockstep_deadline + 0.001)

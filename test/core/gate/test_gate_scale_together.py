@@ -17,6 +17,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from support.core_world import shipped
 from support.gate_sequence import explained, inputs, left_of, of_rule, Sequence
@@ -31,7 +32,7 @@ def cart(**base: Any) -> Contract:
 CART = Limits(cart())
 ALONE = Limits(shipped())
 QUICK = Limits(CART.contract, rate=(1e3, 1e3))
-SLOW = CART.safety.obstacles[0].slow_speed
+SLOW = CART.safety.of(Obstacle)[0].slow_speed
 
 
 def ahead(distance: float) -> tuple[Measurement, ...]:

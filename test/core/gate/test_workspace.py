@@ -19,6 +19,7 @@ from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.workspace import Workspace
 from support.places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 
 #: An axis of its own each, as of joints: nothing but bounds, one of them missing.
@@ -73,7 +74,7 @@ def traffic(
 ) -> tuple[IdealRobot, Any]:
     """Return an ideal robot somewhere inside, and commands that mean no good."""
     contract = contract_with(where, changes)
-    (place,) = contract.safety.workspaces
+    (place,) = contract.safety.of(Workspace)
     at: Vector = (draw(st.floats(-2.0, 2.0)), draw(st.floats(-1.5, 1.5)))
     assume(spare(place, at) >= 0.0)
     if len(place.unit) == 3:

@@ -10,8 +10,9 @@ import math
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
-from boundary_env_ros.core.contract.safety import Workspace
 from boundary_env_ros.core.contract.sources import Joints
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.gate.rules.workspace import Workspace
 from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
@@ -44,7 +45,7 @@ def test_the_gate_listens_to_what_its_rules_name_and_to_nothing_else() -> None:
     assert set(inputs) == {'obstacle.scan', 'feedback.base'}
     assert inputs['obstacle.scan'].read(scan(ring(ahead=1.0))).values == (1.0, 5.0, 1.0, 1.0)
     assert inputs['obstacle.scan'].read(scan(ring())).stamp == 1_000_000_000
-    without = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacles=()))
+    without = replace(CONTRACT, safety=replace(CONTRACT.safety, rules=()))
     assert [item.name for item in gate_inputs(without)] == ['feedback.base']
 
 
@@ -231,10 +232,10 @@ def test_a_field_of_another_frame_is_told_and_read_all_the_same() -> None:
 
 
 def with_place(**changes: object) -> Contract:
-    (hall,) = FENCED.safety.workspaces
+    (hall,) = FENCED.safety.of(Workspace)
     assert isinstance(hall, Workspace)
     place = replace(hall, **changes)  # type: ignore[arg-type]
-    return replace(FENCED, safety=replace(FENCED.safety, workspaces=(place,)))
+    return replace(FENCED, safety=replace(FENCED.safety, rules=(place,)))
 
 
 def test_the_header_of_joints_says_nothing_of_their_positions() -> None:
@@ -251,9 +252,9 @@ def test_a_place_without_a_frame_is_read_in_any() -> None:
 
 
 def test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares() -> None:
-    (rule,) = CONTRACT.safety.obstacles
+    (rule,) = CONTRACT.safety.of(Obstacle)
     level = replace(rule, frame='laser')
-    contract = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacles=(level,)))
+    contract = replace(CONTRACT, safety=replace(CONTRACT.safety, rules=(level,)))
     there = scan(ring(ahead=1.0))
     for frame, declared in (('laser', contract), ('', contract), ('tilted', CONTRACT)):
         there.header.frame_id = frame

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import array
-from dataclasses import replace
 import math
 import struct
 from typing import Any
@@ -17,19 +16,20 @@ import pytest
 
 from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader
 from boundary_env_ros.errors import RecordError
 from support.core_messages import ring, scan
 from support.core_world import Message, shipped, stamped
 
-[RULE] = shipped().safety.obstacles
+[RULE] = shipped().safety.of(Obstacle)
 #: Its numbers are float32, as the coordinates of a cloud are.
 CORRIDOR = Corridor(half_width=0.5, bottom=-0.25, top=1.0)
 INF, NAN = math.inf, math.nan
 
 
 def read(zone: Sector | Side | Corridor, message: Any) -> Vector:
-    return distance_reader(replace(RULE, zone=zone))(message)
+    return distance_reader(zone)(message)
 
 
 # Scans -------------------------------------------------------------------------------------------

@@ -7,14 +7,17 @@ from __future__ import annotations
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate.rules.admission import rejected
+from boundary_env_ros.core.gate.rules.rule_output import Cause
 
 #: Name of the rule.
 TURN = 'turn'
 
 #: Why the gate decides in lockstep without a request: the step is the turn of another.
-HELD = RuleResult(rule=TURN, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
+TURN_OF_ANOTHER = Cause(TURN, Reason.REPUBLISHED, Verdict.HELD)
+HELD = TURN_OF_ANOTHER.result()
 #: The same beside the reasons of a stop, which is what becomes of it.
-BESIDE_A_STOP = RuleResult(rule=TURN, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)
+TURN_BESIDE_A_STOP = Cause(TURN, Reason.REPUBLISHED, Verdict.ADMITTED)
+BESIDE_A_STOP = TURN_BESIDE_A_STOP.result()
 
 
 def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, ...]:

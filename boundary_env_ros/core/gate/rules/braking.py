@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuleInput
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -50,7 +49,7 @@ def run_on(limits: Limits, inputs: RuleInput, dimension: int) -> tuple[float, fl
     velocity = inputs.previous_rate[dimension] if inputs.previous_rate else 0.0
     deceleration = limits.deceleration[dimension]
     # The gate sends a command at least once a period as long as a profile moves; see its check.
-    rests = limits.pacing is not Pacing.LOCKSTEP and step >= limits.period
+    rests = not limits.lockstep and step >= limits.period
     if rests or deceleration == math.inf:
         return was, 0.0
     left = math.copysign(max(0.0, abs(velocity) - deceleration * step), velocity)

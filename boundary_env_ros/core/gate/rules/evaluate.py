@@ -8,14 +8,13 @@ from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
 from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import BEYOND, Cause, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.frozen import replace
 
@@ -71,14 +70,13 @@ def stop_in_silence(
     return _stopped(limits, inputs, in_force or (), (*because, *results))
 
 
+#: Why the command in force is sent again.
+LATE = Cause('silence', Reason.COMMAND_LATE, Verdict.HELD, anomaly='held')
+AGAIN = Cause('republish', Reason.REPUBLISHED, Verdict.HELD)
 #: Why something is sent that no policy has asked for.
-_BESIDES = {
-    trigger: (RuleResult(rule=rule, outcome=Verdict.ADMITTED, reason=reason),)
-    for trigger, rule, reason in (
-        (Trigger.OPERATOR, 'operator', Reason.OPERATOR),
-        (Trigger.PROBE, 'driver_timeout_probe', Reason.DRIVER_TIMEOUT_PROBE),
-    )
-}
+BY_HAND = Cause('operator', Reason.OPERATOR, Verdict.ADMITTED)
+PROBED = Cause('driver_timeout_probe', Reason.DRIVER_TIMEOUT_PROBE, Verdict.ADMITTED)
+_BESIDES = {Trigger.OPERATOR: (BY_HAND.result(),), Trigger.PROBE: (PROBED.result(),)}
 
 
 def _stopped(
@@ -101,14 +99,7 @@ def hold(limits: Limits, inputs: RuleInput, in_force: Vector) -> RuleOutput:
         return _held(limits, inputs, shape(limits, inputs, in_force, (HELD,)))
     since, hold_timeout = inputs.since_request, limits.safety.hold_timeout
     late = since is None or since > hold_timeout
-    why = RuleResult(
-        rule='silence' if late else 'republish',
-        outcome=Verdict.HELD,
-        reason=Reason.COMMAND_LATE if late else Reason.REPUBLISHED,
-        value=since,
-        limit=hold_timeout,
-        unit='s',
-    )
+    why = (LATE if late else AGAIN).result('', since, hold_timeout, 's')
     previous, hold = inputs.previous_command or in_force, limits.safety.on_timeout
     if not late:
         goal = in_force
@@ -148,15 +139,6 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
         if limits.reject_beyond[i] and not low <= value <= high:
             least, most = limits.room(i, inputs.previous_command)
             if not least <= value <= most:
-                results.append(
-                    rejected(
-                        'bounds',
-                        Reason.OUT_OF_BOUNDS,
-                        dimension=i,
-                        before=value,
-                        value=value,
-                        limit=low if value < low else high,
-                        unit=limits.unit[i],
-                    )
-                )
+                bound, change = low if value < low else high, {'dimension': i, 'before': value}
+                results.append(BEYOND.result('', value, bound, limits.unit[i], **change))
     return tuple(results)

@@ -37,7 +37,7 @@ from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import stricter_limits
-from boundary_env_ros.core.gate.rules.stopping import SENSORS
+from boundary_env_ros.core.gate.rules.sensors import NAME as SENSORS
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import Results
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, Verdict
+from boundary_env_ros.core.gate.decision import RuleInput, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
-from boundary_env_ros.core.gate.rules.obstacles import slow_down
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import BOUNDS, LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
-from boundary_env_ros.core.gate.rules.workspace import keep_inside
+from boundary_env_ros.core.gate.rules.stopping import LIMITING
 
 
 def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:
@@ -21,8 +20,8 @@ def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = 
     shaped = LimitedCommand(wanted)
     _bounds(limits, inputs.previous_command, shaped)
     normalise(limits, shaped)
-    slow_down(limits, inputs, shaped)
-    keep_inside(limits, inputs, shaped)
+    for limit in LIMITING:
+        limit(limits, inputs, shaped)
     keep_curvature(limits, wanted, shaped)
     rate, acceleration = follow(limits, inputs, shaped)
     results = (*because, *shaped.results)
@@ -42,4 +41,4 @@ def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> 
         low, high = limits.room(i, previous)
         bound = min(max(value, low), high)
         if bound != value:
-            shaped.limit('bounds', Reason.OUT_OF_BOUNDS, i, bound, value, bound, limits.unit[i])
+            shaped.limit(BOUNDS, i, bound, value, bound, limits.unit[i])

@@ -19,7 +19,6 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
-from boundary_env_ros.core.sources.obstacle_distance import DISTANCES
 from boundary_env_ros.core.sources.usable import is_fresh, is_measured
 from boundary_env_ros.frozen import frozen, replace
 
@@ -129,7 +128,7 @@ class Limits:
     ) -> None:
         self.contract = contract
         self.groups = groups = contract.action
-        self.pacing, self.period = contract.pacing, contract.period
+        self.lockstep, self.period = contract.pacing is Pacing.LOCKSTEP, contract.period
         self.lockstep_deadline = contract.lockstep_deadline
         self.safety = contract.safety
         if command_timeout is not None:
@@ -162,7 +161,7 @@ class Limits:
         )
         turned = {i for rotation in self.rotations for i in rotation.dimensions}
         self.bounded = tuple(i for i in range(len(self.low)) if i not in turned)
-        looks = self.pacing is Pacing.REALTIME and any(g.max_tracking_error for g in groups)
+        looks = not self.lockstep and any(g.max_tracking_error for g in groups)
         self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
         self.profile: MotionLimits | None
         self.plan()
@@ -200,13 +199,7 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
     """Return what the gate goes by: distances and places, heartbeats, what the robot does."""
     safety = contract.safety
     timeout = safety.sensor_timeout
-    needs = {
-        rule.input: Need(most=timeout, size=DISTANCES, infinite=DISTANCES // 2)
-        for rule in safety.obstacles
-    }
-    needs.update(
-        (place.input, Need(most=timeout, size=len(place.unit))) for place in safety.workspaces
-    )
+    needs: dict[str, Need] = {rule.input: rule.need(safety) for rule in safety.rules}
     needs.update(
         (f'{ALIVE}.{field.name}', Need(most=field.max_age, size=1))
         for field in (*contract.observation, *contract.state)

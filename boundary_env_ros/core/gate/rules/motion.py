@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Verdict
+from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.gate.motion_profile import (
     advance,
     MotionLimits,
@@ -19,7 +19,12 @@ from boundary_env_ros.core.gate.motion_profile import (
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import (
+    ACCELERATION,
+    JERK,
+    LimitedCommand,
+    RuleOutput,
+)
 from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
 from boundary_env_ros.frozen import replace
 
@@ -88,15 +93,9 @@ def brake_to(limits: Limits, inputs: RuleInput, safe: Vector, because: RuleResul
         if after == safe[i]:
             continue
         if math.isnan(limits.safe[i]):
-            shaped.limit(
-                'acceleration',
-                Reason.ACCELERATION_LIMIT,
-                i,
-                after,
-                abs(inputs.previous_rate[i]) / max(step, SHORTEST),
-                limits.deceleration[i],
-                f'{limits.unit[i]}/s^2',
-            )
+            asked = abs(inputs.previous_rate[i]) / max(step, SHORTEST)
+            numbers = after, asked, limits.deceleration[i]
+            shaped.limit(ACCELERATION, i, *numbers, f'{limits.unit[i]}/s^2')
         else:
             limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
     output = RuleOutput(
@@ -174,20 +173,18 @@ def _explain(
     place, rate_then, _ = end
     missing, step = shaped.values[dimension] - was, max(time_step, SHORTEST)
     value, limit = _acceleration_needed(missing, rate, step), limits.acceleration[dimension]
-    reason, unit = Reason.ACCELERATION_LIMIT, 's^2'
+    cause, unit = ACCELERATION, 's^2'
     if limits.jerk[dimension] < math.inf:
         jerk = _jerk_needed(missing, rate, acceleration, step)
         if jerk > limits.jerk[dimension] or value <= limit:
             value, limit = jerk, limits.jerk[dimension]
-            reason, unit = Reason.JERK_LIMIT, 's^3'
+            cause, unit = JERK, 's^3'
     fastest = limits.rate[dimension]
     at_it = math.copysign(rate_then, rate_then * missing) >= (1.0 - _NEARLY) * fastest
     if at_it or (value <= limit and abs(missing) > fastest * time_step):
         limit_rate(limits, shaped, dimension, was, place, time_step)
         return
-    shaped.limit(
-        'acceleration', reason, dimension, place, value, limit, f'{limits.unit[dimension]}/{unit}'
-    )
+    shaped.limit(cause, dimension, place, value, limit, f'{limits.unit[dimension]}/{unit}')
 
 
 def _acceleration_needed(missing: float, rate: float, step: float) -> float:

@@ -15,10 +15,15 @@ from typing import Any
 
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult
-from boundary_env_ros.core.gate.rules.admission import rejected
+from boundary_env_ros.core.gate.decision import RuleResult
 from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand
+from boundary_env_ros.core.gate.rules.rule_output import (
+    Cause,
+    LimitedCommand,
+    NO_ROTATION,
+    RATE,
+    ROTATION,
+)
 
 #: Difference from 1 of the norm beyond which four numbers were not meant to be a rotation.
 NOT_MEANT = 0.01
@@ -33,8 +38,7 @@ def refuse_what_is_none(limits: Limits, command: Vector) -> tuple[RuleResult, ..
         norm = math.hypot(*_part(command, rotation))
         if not abs(norm - 1.0) <= NOT_MEANT:
             place = rotation.dimensions[0]
-            numbers: dict[str, Any] = {'value': norm, 'limit': 1.0, 'unit': 'norm'}
-            results.append(rejected('rotation', Reason.NOT_A_ROTATION, dimension=place, **numbers))
+            results.append(NO_ROTATION.result('', norm, 1.0, 'norm', dimension=place))
     return tuple(results)
 
 
@@ -44,8 +48,7 @@ def normalise(limits: Limits, shaped: LimitedCommand) -> None:
         wanted = _part(shaped.values, rotation)
         norm = math.hypot(*wanted)
         if abs(norm - 1.0) > AS_GOOD_AS_ONE:
-            why = Reason.NOT_A_ROTATION, norm, 1.0, 'norm'
-            _limit(shaped, rotation, _unit(wanted), 'rotation', *why)
+            _limit(shaped, rotation, _unit(wanted), ROTATION, norm, 1.0, 'norm')
 
 
 def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedCommand) -> None:
@@ -55,8 +58,7 @@ def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedComm
         after = turned(was, wanted, rotation.rate * time_step)
         if after != wanted:
             asked = angle_between(was, wanted) / max(time_step, 1e-9)
-            why = Reason.RATE_LIMIT, asked, rotation.rate, 'rad/s'
-            _limit(shaped, rotation, after, 'rate', *why)
+            _limit(shaped, rotation, after, RATE, asked, rotation.rate, 'rad/s')
 
 
 def measured_rotations(limits: Limits, measured: Vector) -> Vector:
@@ -126,12 +128,11 @@ def turned(start: Vector, goal: Vector, most: float) -> Vector:
 
 
 def _limit(
-    shaped: LimitedCommand, rotation: Rotation, after: Vector, rule: str, *why: Any
+    shaped: LimitedCommand, rotation: Rotation, after: Vector, cause: Cause, *numbers: Any
 ) -> None:
-    reason, *numbers = why
     for i, left in zip(rotation.dimensions, after, strict=True):
         if left != shaped.values[i]:
-            shaped.limit(rule, reason, i, left, *numbers)
+            shaped.limit(cause, i, left, *numbers)
 
 
 def _part(values: Sequence[float], rotation: Rotation) -> Vector:

@@ -1,12 +1,89 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules make of their inputs: the output, and what is left of a command on the way."""
+"""What the rules make of their inputs: why they step in, what is left of a command, the output."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.frozen import frozen
+
+
+@frozen(kw_only=False)
+class Cause:
+    """
+    Why a rule steps in.
+
+    Attributes
+    ----------
+    rule
+        What its results are called; of a rule that has several sensors, the name of one follows
+        after a dot.
+    reason
+        Its reason in the record.
+    outcome
+        What the rule asks for then.
+    sentence
+        What is said of it; empty: what is said of the reason.
+    anomaly
+        Kind of anomaly that it is in a report; empty: that of its outcome; None: it is none.
+
+    """
+
+    rule: str
+    reason: Reason
+    outcome: Verdict = Verdict.STOPPED
+    sentence: str = ''
+    anomaly: str | None = ''
+
+    @property
+    def text(self) -> str:
+        """Return what is said of it."""
+        return self.sentence or self.reason.text
+
+    def result(
+        self,
+        of: str = '',
+        value: float | None = None,
+        limit: float | None = None,
+        unit: str = '',
+        **change: Any,
+    ) -> RuleResult:
+        """
+        Return the result of the rule.
+
+        Parameters
+        ----------
+        of
+            Which sensor; empty if there is one alone.
+        value, limit, unit
+            The number that made it step in, its limit, and the unit of both.
+        change
+            ``dimension``, ``before`` and ``after``, where it is about one dimension.
+
+        """
+        rule = f'{self.rule}.{of}' if of else self.rule
+        why: dict[str, Any] = {'rule': rule, 'outcome': self.outcome, 'reason': self.reason}
+        return RuleResult(**why, value=value, limit=limit, unit=unit, **change)
+
+
+#: Why a command is none: it is out of bounds that refuse, or no rotation.
+BEYOND = Cause('bounds', Reason.OUT_OF_BOUNDS, Verdict.REJECTED)
+NO_ROTATION = Cause('rotation', Reason.NOT_A_ROTATION, Verdict.REJECTED)
+#: Why the limits on motion take something from a command, in the order in which they are asked.
+ON_MOTION = BOUNDS, ROTATION, TOGETHER, RATE, ACCELERATION, JERK = tuple(
+    Cause(rule, reason, Verdict.LIMITED)
+    for rule, reason in (
+        ('bounds', Reason.OUT_OF_BOUNDS),
+        ('rotation', Reason.NOT_A_ROTATION),
+        ('scale_together', Reason.SCALED_TOGETHER),
+        ('rate', Reason.RATE_LIMIT),
+        ('acceleration', Reason.ACCELERATION_LIMIT),
+        ('acceleration', Reason.JERK_LIMIT),
+    )
+)
 
 
 @frozen
@@ -68,54 +145,30 @@ class LimitedCommand:
 
     def limit(
         self,
-        rule: str,
-        reason: Reason,
+        cause: Cause,
         dimension: int,
         after: float,
         value: float,
         limit: float,
         unit: str,
+        of: str = '',
     ) -> None:
         """
         Take something from one dimension.
 
         Parameters
         ----------
-        rule, reason
-            Who takes it, and why.
+        cause
+            Why.
         dimension
             From which dimension.
         after
             What is left of it.
-        value, limit, unit
-            The number that triggered the rule, what it was compared with, and the unit of both.
+        value, limit, unit, of
+            As of :meth:`Cause.result`.
 
         """
         before, self.values[dimension] = self.values[dimension], after
         if self.explains:
-            self.results.append(
-                RuleResult(
-                    rule=rule,
-                    outcome=Verdict.LIMITED,
-                    reason=reason,
-                    dimension=dimension,
-                    before=before,
-                    after=after,
-                    value=value,
-                    limit=limit,
-                    unit=unit,
-                )
-            )
-
-
-def stop(
-    rule: str,
-    reason: Reason,
-    value: float | None = None,
-    limit: float | None = None,
-    unit: str = '',
-) -> RuleResult:
-    """Return what a rule says that stops the robot: the number that made it, and its limit."""
-    return RuleResult(
-        rule=rule, outcome=Verdict.STOPPED, reason=reason, value=value, limit=limit, unit=unit
-    )
+            change = {'dimension': dimension, 'before': before, 'after': after}
+            self.results.append(cause.result(of, value, limit, unit, **change))

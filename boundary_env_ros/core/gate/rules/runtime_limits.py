@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import ge, le
 
-from boundary_env_ros.core.contract.motion_checks import too_slow
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -121,8 +120,9 @@ def refuse_too_slow(limits: Limits, before: Limits) -> None:
         Naming the first rule that would not hold.
 
     """
-    for path, expected, actual, *_ in too_slow(
-        limits.contract, before.low, before.high, limits.rate
+    numbers = limits.contract, before.low, before.high, limits.rate
+    for path, expected, actual, *_ in (
+        fault for rule in limits.safety.rules for fault in rule.too_slow(*numbers)
     ):
         raise RequestRejected(
             f'`rate` is too low to brake by: {".".join(map(str, path))} would have to be another '

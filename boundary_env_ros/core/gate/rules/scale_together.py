@@ -13,9 +13,8 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RATE, TOGETHER
 
 _UNIT = 'of what was asked for'
 #: Shortest time (s) by which a change is divided to say how fast it would have been.
@@ -118,16 +117,10 @@ def limit_rate(
         Another limit than that on the rate, unit/s.
 
     """
-    shaped.limit(
-        'rate',
-        Reason.RATE_LIMIT,
-        dimension,
-        after,
-        abs(shaped.values[dimension] - was) / max(step, SHORTEST),
-        limits.rate[dimension] if rate is None else rate,
-        f'{limits.unit[dimension]}/s',
-    )
+    asked = abs(shaped.values[dimension] - was) / max(step, SHORTEST)
+    most = limits.rate[dimension] if rate is None else rate
+    shaped.limit(RATE, dimension, after, asked, most, f'{limits.unit[dimension]}/s')
 
 
 def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:
-    shaped.limit('scale_together', Reason.SCALED_TOGETHER, dimension, after, part, 1.0, _UNIT)
+    shaped.limit(TOGETHER, dimension, after, part, 1.0, _UNIT)

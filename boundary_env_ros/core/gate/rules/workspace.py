@@ -17,12 +17,17 @@ only towards the nearest place inside, over that edge alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from functools import lru_cache
 import math
+from typing import Annotated, ClassVar
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.safety import Moves, Polygon, Workspace
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.grammar import TYPE, UNIT
+from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
+from boundary_env_ros.core.contract.model import Contract, Interface
+from boundary_env_ros.core.contract.problem_text import Fault, Path, said
+from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon, Safety
+from boundary_env_ros.core.contract.sources import OF_ADAPTER, Source, Vector
 from boundary_env_ros.core.gate.decision import (
     measurement_of,
     Reason,
@@ -30,20 +35,30 @@ from boundary_env_ros.core.gate.decision import (
     RuleResult,
     SentCommand,
     Trigger,
+    Verdict,
 )
-from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.motion import limit_change
 from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, stop
+from boundary_env_ros.core.gate.rules.rule import (
+    is_seen,
+    Rule,
+    safe_in_words,
+    SensorRule,
+)
+from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.geometry import (
     added,
     distances,
     is_inside,
+    is_simple,
     nearest,
     Point,
     sector,
     Shape,
 )
+from boundary_env_ros.core.sources import readers
+from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.frozen import frozen
 
 #: How much nearer than it may is taken for rounding, in the unit of the place.
@@ -56,8 +71,208 @@ _PARTS = 2**16
 #: larger by less than 1 %, and the rest is for rounding.
 _AROUND = 1.02
 
+_IN_TIME = 'The command could not be lowered in time.'
 
-def workspace_stops(limits: Limits, inputs: RuleInput) -> Iterator[RuleResult]:
+_NO_ROOM = Cause('workspace_stop', Reason.WORKSPACE)
+_NEARER = Cause('workspace', Reason.WORKSPACE, Verdict.LIMITED)
+
+
+# What a contract says ----------------------------------------------------------------------------
+
+
+class Moves(Enum):
+    """
+    How a command moves a place.
+
+    ``AXES``: each dimension is the speed along one axis of the place, as for joints, or for a
+    robot that moves in the frame of the place. ``BODY``: the dimensions are the speed forward and,
+    if there is a second, to the left, in the frame of a robot whose heading is the last value of
+    the place (x, y, yaw).
+    """
+
+    AXES = 'axes'
+    BODY = 'body'
+
+
+@frozen
+class Workspace(SensorRule):
+    """
+    Where a place may be, and what a command must leave to brake in.
+
+    Attributes
+    ----------
+    topic
+        Where it is measured.
+    type
+        Of its messages; for ``body`` the values are x, y and the heading (rad).
+    source
+        Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
+        ``BODY`` x, y and the heading (rad).
+    unit
+        Of the place.
+    frame
+        Frame of the place and of all that bounds it. A message of another frame is [not
+        usable](nodes/safety_gate.md#frames); ``''``: any may come.
+    moves
+        ``axes``: each dimension of the command is the speed along one coordinate. ``body``: speed
+        forward, and to the left if there is a second, of a robot at x, y, yaw.
+    dimensions
+        Dimensions of the command that move it.
+    turn
+        For ``body``: the dimension of the command that turns it, rad/s.
+    inside
+        Where it may be.
+    low
+        Least value of each coordinate (for ``body`` x and y).
+    high
+        Greatest value.
+    polygon
+        Area of the first two coordinates, its corners in order.
+    keep_out
+        Areas where it must not be, by name, each by its corners.
+    margin
+        Distance to keep from every boundary: half the size of the robot, and the error of the
+        measurement.
+    delay
+        From a command until the robot follows it.
+    braking
+        What the robot brakes with, for each of ``dimensions``, then for ``turn``; not more than
+        ``max_acceleration`` and ``max_deceleration`` of the dimension, whose ``safe`` must be 0.
+
+    """
+
+    section: ClassVar[str] = 'workspace'
+    about: ClassVar[str] = (
+        'Places by name that commands move, and where each may be: [the '
+        'formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a '
+        'field.'
+    )
+    item: ClassVar[str] = 'place'
+    measures: ClassVar[tuple[str, ...]] = ('topic', 'type', 'source', 'unit', 'frame')
+
+    type: Annotated[str, Key(spelt=TYPE)]
+    source: Annotated[Source, Key('')]
+    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER)]
+    frame: Annotated[str, Key()]
+    moves: Annotated[Moves, Key()]
+    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)]
+    turn: Annotated[int | None, Key(least=0, shown=DIMENSION)] = None
+    inside: ClassVar[Annotated[Section, Key()]] = Section()
+    low: Annotated[
+        tuple[float | None, ...], Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True)
+    ]
+    high: Annotated[
+        tuple[float | None, ...], Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True)
+    ]
+    polygon: Annotated[
+        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]')
+    ] = ()
+    keep_out: Annotated[
+        tuple[tuple[str, Polygon], ...],
+        Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
+    ] = ()
+    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0)]
+    delay: Annotated[float, Key(unit='s', least=0.0)]
+    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0)]
+
+    @property
+    def moved_by(self) -> tuple[int, ...]:
+        """Return every dimension of the command that moves or turns it."""
+        return self.dimensions if self.turn is None else (*self.dimensions, self.turn)
+
+    def need(self, safety: Safety) -> Need:
+        """Return when the rule can go by what was measured."""
+        return Need(most=safety.sensor_timeout, size=len(self.unit))
+
+    def reader(self) -> Callable[[Message], readers.Reading]:
+        """Return how a message with the place is read."""
+        return readers.measured(self.source, self.type)
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield what is wrong with what moves it, and with what bounds it."""
+        count, margin = len(self.unit), self.margin
+        if self.moves is Moves.BODY and count != 3:
+            yield ('fields',), 'three values with `moves: body`: x, y, yaw', said(f'{count}')
+        if self.turn in self.dimensions:
+            yield ('turn',), 'a dimension that is not in `dimensions`', said('one of them')
+        for index, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
+            if low is not None and high is not None and high - low <= 2.0 * margin:
+                expected = f'more than low ({low:g}) and twice the margin ({margin:g})'
+                yield ('inside', 'high', index), expected, high
+        areas: list[tuple[Path, Polygon]] = [(('inside', 'polygon'), self.polygon)]
+        areas += [(('keep_out', name), corners) for name, corners in self.keep_out]
+        for path, corners in areas:
+            if corners and count < 2 and self.moves is Moves.AXES:
+                yield path, 'a place of two values or more, for an area', said(f'{count}')
+            if corners and not is_simple(corners):
+                expected = 'corners in order around an area, without an edge that meets another'
+                actual = said('edges that cross, touch or go back')
+                hint = 'Name each corner once; the last is joined to the first.'
+                yield path, expected, actual, hint
+
+    def contradictions(self, contract: Contract) -> Iterator[Fault]:
+        """Ask that a place is moved by speeds that can be brought to rest with its ``braking``."""
+        yield from _units(contract, self)
+        yield from _lowered(contract, self, contract.flat('rate'))
+        for braking, dimension in zip(self.braking, self.moved_by, strict=True):
+            moved = contract.command_dimensions[dimension]
+            most = contract.flat('stop')[dimension]
+            if braking > most:
+                expected = f'not more than `max_deceleration` ({most:g}) of {moved}'
+                yield (*self.path, 'braking'), expected, braking, _IN_TIME
+            safe = contract.flat('safe')[dimension]
+            if safe != 0.0:
+                expected = 'a dimension whose `safe` is 0, so that to stop is to stand still'
+                actual = said(f'{moved}, {safe_in_words(safe)}')
+                yield (*self.path, _key(self, dimension)), expected, actual
+
+    def too_slow(
+        self, contract: Contract, low: Vector, high: Vector, rate: Vector
+    ) -> Iterator[Fault]:
+        """Ask that commands are lowered as fast as the robot is said to slow down."""
+        yield from _lowered(contract, self, rate)
+
+
+def _lowered(contract: Contract, place: Workspace, rate: Vector) -> Iterator[Fault]:
+    """Ask that commands are lowered as fast as the robot is said to slow down."""
+    for braking, dimension in zip(place.braking, place.moved_by, strict=True):
+        if braking > rate[dimension]:
+            moved = contract.command_dimensions[dimension]
+            expected = f'not more than `max_acceleration` ({rate[dimension]:g}) of {moved}'
+            yield (*place.path, 'braking'), expected, braking, _IN_TIME
+
+
+def _key(place: Workspace, dimension: int) -> str:
+    return 'turn' if dimension == place.turn else 'dimensions'
+
+
+def _units(contract: Contract, place: Workspace) -> Iterator[Fault]:
+    path, units = place.path, list(place.unit)
+    if place.moves is Moves.BODY:
+        if units[0] != units[1] or units[2] != 'rad':
+            yield (*path, 'unit'), 'one unit for x and y, and rad', units
+        units = units[:1] * len(place.dimensions) + ['rad'] * (place.turn is not None)
+    elif (place.polygon or place.keep_out) and units[0] != units[1]:
+        yield (*path, 'unit'), 'one unit for x and y, for an area', units[:2]
+    for dimension, unit in zip(place.moved_by, units, strict=True):
+        actual, interface = contract.command_unit[dimension], contract.interfaces[dimension]
+        moved = contract.command_dimensions[dimension]
+        if actual != f'{unit}/s':
+            speed = f'{unit}/s, the speed of what is measured in {unit}'
+            hint = 'A command of positions is kept inside by its bounds.' if actual == unit else ''
+            at = (*path, _key(place, dimension))
+            yield at, f'a dimension of the command in {speed}', said(f'{moved}, in {actual}'), hint
+            return
+        if interface is not Interface.VELOCITY:
+            actual = said(f'{moved}, which is {interface.value}')
+            yield (*path, _key(place, dimension)), 'a velocity', actual
+            return
+
+
+# What follows from it ----------------------------------------------------------------------------
+
+
+def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[RuleResult]:
     """
     Stop when what was commanded last leads out of a workspace faster than it can slow down.
 
@@ -66,7 +281,7 @@ def workspace_stops(limits: Limits, inputs: RuleInput) -> Iterator[RuleResult]:
     """
     if not inputs.previous_command:
         return
-    for place in limits.safety.workspaces:
+    for place in limits.safety.of(Workspace):
         least, by_timer = inputs.previous_command, inputs.trigger is Trigger.TIMER
         course = _Course.of(limits, inputs, place, hold=_until_next_look(limits))
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
@@ -77,11 +292,10 @@ def workspace_stops(limits: Limits, inputs: RuleInput) -> Iterator[RuleResult]:
                 continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
-            numbers = gap.distance, gap.kept, place.unit[0]
-            yield stop('workspace_stop', Reason.WORKSPACE, *numbers)
+            yield _NO_ROOM.result('', gap.distance, gap.kept, place.unit[0])
 
 
-def keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
+def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
     """
     Limit the speed towards a boundary to what can be braked before it.
 
@@ -89,7 +303,7 @@ def keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> No
     only that dimension is slowed down.
     """
     most = _fastest(limits, inputs.previous_command)
-    for place in limits.safety.workspaces:
+    for place in limits.safety.of(Workspace):
         course = _Course.of(limits, inputs, place, hold=_until_the_driver_brakes(limits))
         if course is None or course.is_far(most):
             continue
@@ -103,7 +317,7 @@ def looks_back(contract: Contract) -> float:
     return max(
         (
             safety.sensor_timeout + place.delay + max(abs(low[i]), abs(high[i])) / braking
-            for place in safety.workspaces
+            for place in safety.of(Workspace)
             for i, braking in zip(place.moved_by, place.braking, strict=True)
         ),
         default=0.0,
@@ -111,7 +325,7 @@ def looks_back(contract: Contract) -> float:
 
 
 def _until_next_look(limits: Limits) -> float:
-    return limits.period if limits.pacing is Pacing.LOCKSTEP else limits.safety.gate_period
+    return limits.period if limits.lockstep else limits.safety.gate_period
 
 
 def _until_the_driver_brakes(limits: Limits) -> float:
@@ -121,7 +335,7 @@ def _until_the_driver_brakes(limits: Limits) -> float:
     A driver without a timeout of its own would go on for ever; with it the gate is trusted to come
     back, and to stop for having been late.
     """
-    if limits.pacing is Pacing.LOCKSTEP:
+    if limits.lockstep:
         return limits.period  # without the gate the world stands still
     late = limits.safety.gate_lateness
     timeouts = [group.driver_timeout for group in limits.groups]
@@ -153,15 +367,8 @@ def _slow_down(
     )
     for dimension in dimensions:
         if wanted[dimension] != 0.0:
-            shaped.limit(
-                'workspace',
-                Reason.WORKSPACE,
-                dimension,
-                passes * wanted[dimension],
-                gap.distance,
-                gap.kept,
-                course.place.unit[0],
-            )
+            numbers = passes * wanted[dimension], gap.distance, gap.kept
+            shaped.limit(_NEARER, dimension, *numbers, course.place.unit[0])
 
 
 def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
@@ -488,3 +695,8 @@ class _Border:
             way = self.back
             gaps.append(_Gap.of(min((a - x) * way[0] + (b - y) * way[1] for a, b in shape), 0.0))
         return min(gaps)
+
+
+WORKSPACES = Rule(
+    causes=(_NO_ROOM, _NEARER), stops=_stops, limits=_keep_inside, asked=is_seen, keys=Workspace
+)

@@ -1,22 +1,21 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closing a step: from two observations and the decisions between them to its transition."""
+"""Closing a step: two observations and the decisions between them become its transition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation
+from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.endings import (
     foremost,
     TASK_FAILED,
     time_is_over,
     TIME_LIMIT,
 )
-from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
@@ -31,7 +30,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import TaskFailed
-from boundary_env_ros.frozen import replace
+from boundary_env_ros.frozen import frozen, replace
 
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'
@@ -40,60 +39,93 @@ TURN = 'turn'
 SAFETY_GATE = 'safety_gate'
 
 
-def opened(contract: Contract, view: View, kind: Kind, **known: Any) -> Transition:
-    """Return a transition with what is known of it before it is judged; see :func:`close`."""
+@frozen
+class Origin:
+    """
+    Where a transition comes from, as its client, its software and its world say.
+
+    Attributes
+    ----------
+    software_version, client_version, wrappers, seed, info
+        As in ``Transition.msg``.
+
+    """
+
+    software_version: str
+    client_version: str = ''
+    wrappers: tuple[str, ...] = ()
+    seed: int = 0
+    info: str = ''
+
+
+def transition_of(
+    contract: Contract, origin: Origin, view: View, kind: Kind, **known: Any
+) -> Transition:
+    """Return a transition that ends with a view; of a step see :func:`close_step`."""
     observation = view.observation
     return Transition(
         contract=contract.name,
         contract_version=contract.version,
+        software_version=origin.software_version,
+        client_version=origin.client_version,
         id=observation.id,
         kind=kind,
         pacing=contract.pacing,
+        seed=origin.seed,
         after=observation.fields,
-        state=view.state,
         closed=observation.observed,
+        wrappers=origin.wrappers,
+        state=view.state,
+        info=origin.info,
         **known,
     )
 
 
-def close(
-    step: Transition,
-    before: View,
-    *,
+def close_step(
     contract: Contract,
-    reset: ResetRecord | None,
-    captured: Mapping[int, Stamp | None],
-    gaps: int,
     task: Task,
-    actuation: Actuation,
+    origin: Origin,
+    *,
+    before: View,
+    after: View,
+    decisions: tuple[GateDecision, ...],
+    reset: ResetRecord | None,
+    captured: Callable[[int], Stamp | None],
     endings: Mapping[str, tuple[str, str]],
+    feedback: Feedback | None,
+    executions: Sequence[ActuationEvidence] = (),
+    actuated: Stamp | None = None,
+    gaps: int = 0,
+    late: float | None = None,
 ) -> tuple[Transition, tuple[ActuationEvidence, ...], str]:
     """
     Close a step.
 
     Parameters
     ----------
-    step
-        What is known of it: where it stands, what was observed, the decisions of the gate since
-        the last one, how late its tick was, and of a record when the robot acted. All else is
-        worked out here.
-    before
-        What was observed before it.
-    contract
-        The contract.
+    contract, task
+        The contract; its task judges the step.
+    origin
+        Where it comes from.
+    before, after
+        What was observed before and after it.
+    decisions
+        Those of the gate in between.
     reset
         That of the episode.
     captured
-        When the field of the reaction time was captured, by step of the observation: of the last
-        ones, ``before`` among them. An action may answer an older one.
-    gaps
-        Decisions that are known to be lost.
-    task
-        Judges it.
-    actuation
-        Knows what the robot did.
+        Returns when the field of the reaction time was captured in the observation of a step. An
+        action may answer an older one than ``before``.
     endings
         Endings that were found elsewhere, with their declarer and a sentence each.
+    feedback, executions
+        What the robot did last, and evidence for commands of this step and earlier ones.
+    actuated
+        When the robot acted, where a record knows it without such evidence.
+    gaps
+        Decisions that are known to be lost.
+    late
+        Seconds by which its tick was late; None if no tick closed it.
 
     Returns
     -------
@@ -102,22 +134,22 @@ def close(
         if there is none.
 
     """
-    index = answering(step.decisions)
-    decision = step.decisions[index] if index >= 0 else None
+    id_ = after.observation.id
+    index = answering(decisions)
+    decision = decisions[index] if index >= 0 else None
     request = decision.request if decision else None
-    executions = actuation.executions()
     execution = next(
         (e for e in executions if decision and e.decision_sequence == decision.sequence), None
     )
     by_task = f'task:{contract.task.name}'
     found = dict(endings)
     view = StepView(
-        agent=step.id.agent,
-        before=_values(before.observation.fields, before.state),
-        after=_values(step.after, step.state),
+        agent=id_.agent,
+        before=_values(before),
+        after=_values(after),
         commanded=decision.command if decision else (),
         reset=by_name(reset.sampled) if reset else {},
-        step=step.id.step,
+        step=id_.step,
         period=contract.period,
     )
     try:
@@ -128,48 +160,48 @@ def close(
         outcome = Outcome()
         endings = {**endings, TASK_FAILED: (by_task, str(error))}
         found[TASK_FAILED] = endings[TASK_FAILED]
-    found.update(_stops(step, contract))
+    found.update(_stops(decisions, contract))
     if outcome.ending:
         found[outcome.ending] = (by_task, '')
-    if step.id.step >= contract.max_steps:
+    if id_.step >= contract.max_steps:
         found.setdefault(TIME_LIMIT, ('environment', time_is_over(contract.episode.time_limit)))
     ending = foremost(found, contract.episode.endings)
     declared_by, message = found[ending] if ending else ('', '')
     kind = contract.episode.endings[ending].name if ending else ''
-    feedback = actuation.latest
-    overrun = (
-        decision is None
-        and contract.pacing is Pacing.REALTIME
-        and contract.has_turn(step.id.agent, step.id.step)
-    )
+    lockstep = contract.pacing is Pacing.LOCKSTEP
     # An action answers the observation that its request names: all of a chunk the same, and one
     # that was inferred while the world went on an older one.
     seen = request.observed_step if request else before.observation.id.step
-    closed = replace(
-        step,
+    closed = transition_of(
+        contract,
+        origin,
+        after,
+        Kind.STEP,
+        before=before.observation.fields,
         requested_action=decision.requested_action if decision else (),
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
         measured_action=feedback.values if feedback else (),
         measured_at=feedback.captured if feedback else None,
         verdict=decision.verdict if decision else None,
+        decisions=decisions,
         decision=index,
-        overrun=overrun,
+        overrun=decision is None and not lockstep and contract.has_turn(id_.agent, id_.step),
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
         terminated=kind == 'TERMINATED',
         truncated=kind == 'TRUNCATED',
         ending=ending or '',
         declared_by=declared_by,
-        captured=captured.get(seen),
+        captured=captured(seen),
         opened=before.observation.observed,
         commanded=decision.commanded if decision else None,
-        actuated=execution.actuated if execution else step.actuated,
+        actuated=execution.actuated if execution else actuated,
         actuated_quantum=execution.quantum if execution else None,
         actuated_source=execution.source if execution else '',
-        diagnostics=tuple(_diagnostics(step, contract, gaps, endings)),
+        tick_error=late,
+        diagnostics=tuple(_diagnostics(id_.step, contract, gaps, endings)),
     )
-    lockstep = contract.pacing is Pacing.LOCKSTEP
     latency = measure(closed, contract.latency_budget, lockstep=lockstep)
     evidence = tuple(e for e in executions if e is not execution)
     return replace(closed, latency=latency), evidence, message
@@ -182,7 +214,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
         return message
     if step.ending == TIME_LIMIT:
         return time_is_over(contract.episode.time_limit)
-    return _stops(step, contract).get(step.ending, ('', ''))[1]
+    return _stops(step.decisions, contract).get(step.ending, ('', ''))[1]
 
 
 def is_on_new_action(decision: GateDecision) -> bool:
@@ -209,14 +241,16 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     return best
 
 
-def _values(*parts: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
-    return {field.name: field.values for part in parts for field in part if field.values}
+def _values(view: View) -> Mapping[str, Vector]:
+    return {field.name: field.values for field in view.fields if field.values}
 
 
-def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]]:
+def _stops(
+    decisions: tuple[GateDecision, ...], contract: Contract
+) -> Mapping[str, tuple[str, str]]:
     """Return the endings that stops of the gate stand for, as the contract declares."""
     found = {}
-    for decision in step.decisions:
+    for decision in decisions:
         for result in decision.rules:
             ending = contract.episode.on_stop.get(result.reason.name)
             if result.outcome is Verdict.STOPPED and ending:
@@ -225,9 +259,9 @@ def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]
 
 
 def _diagnostics(
-    step: Transition, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
+    step: int, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
 ) -> Iterator[KeyValue]:
-    turn = contract.turn_of(step.id.step)
+    turn = contract.turn_of(step)
     if turn:
         yield KeyValue(key=TURN, value=turn)
     if gaps:

@@ -18,17 +18,21 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
 )
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
+from boundary_env_ros.core.environment.step_builder import (
+    close_step,
+    Origin,
+    SAFETY_GATE,
+    transition_of,
+)
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
@@ -81,9 +85,8 @@ class StepsAgain:
     def __init__(self, contract: Contract, task: Task | None, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
-        self._buffer = ObservationBuffer(contract, topics)
+        self._buffer = ObservationBuffer.of(contract, topics)
         self._specs = (*contract.observation, *contract.state)
-        self._actuation = Actuation.of(contract, topics)
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
@@ -91,9 +94,7 @@ class StepsAgain:
         #: Whether a step of this episode is missing, and how many came without a gap since then;
         #: -1 while what was seen before the first of those is made out.
         self._lacks, self._since = False, 0
-        stacks = [s for s in self._specs if s.derived is not None]
-        self._stacked = frozenset(spec.name for spec in stacks)
-        self._past = max((frames_needed(s.derived) - 1 for s in stacks if s.derived), default=0)
+        self._stacked = frozenset(s.name for s in self._specs if s.derived is not None)
 
     @property
     def begun(self) -> str:
@@ -135,7 +136,7 @@ class StepsAgain:
         follows = last is not None and same_episode and last.id.step + 1 == then.id.step
         if is_reset or not same_episode:
             self._reset, self._supplied, self._lacks = None, {}, False
-            self._buffer.forget()
+            self._buffer = self._buffer.forgotten()
         if is_reset:
             return self._begin(then)
         if before is None or not follows:
@@ -171,13 +172,11 @@ class StepsAgain:
                 tolerance=tolerance,
                 within_tolerance=not wrong,
             )
-        return opened(
+        return transition_of(
             self._contract,
+            _origin(then),
             view,
             Kind.RESET,
-            software_version=then.software_version,
-            client_version=then.client_version,
-            seed=then.seed,
             reset=record,
             # One that failed for a reason from outside, such as an answer that never came, stays
             # so.
@@ -202,38 +201,26 @@ class StepsAgain:
         view: View,
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
-        contract = self._contract
-        self._actuation.clear()
-        if then.measured_at is not None:
-            # What the robot did, and when that was seen, is measured.
-            feedback = Feedback(captured=then.measured_at, values=then.measured_action)
-            self._actuation.measured(feedback)
-        captured = self._buffer.captured
+        captured = dict(self._buffer.captured)
         if self._lacks and then.request is not None:
             # Of an observation that the record may have lost.
-            captured = {then.request.observed_step: then.captured, **captured}
+            captured.setdefault(then.request.observed_step, then.captured)
         said = {item.key: item.value for item in then.diagnostics}
-        again, _, _ = close(
-            opened(
-                contract,
-                view,
-                Kind.STEP,
-                before=before.observation.fields,
-                decisions=decisions,
-                software_version=then.software_version,
-                client_version=then.client_version,
-                seed=then.seed,
-                # When the robot acted is measured.
-                actuated=then.actuated,
-            ),
-            before,
-            contract=contract,
+        again, _, _ = close_step(
+            self._contract,
+            self._task_of(then),
+            _origin(then),
+            before=before,
+            after=view,
+            decisions=decisions,
             reset=self._reset,
-            captured=captured,
-            gaps=0,
-            task=self._task_of(then),
-            actuation=self._actuation,
+            captured=captured.get,
             endings=self._found(then, view, said),
+            # What the robot did, and when that was seen, is measured; so is when it acted.
+            feedback=None
+            if then.measured_at is None
+            else Feedback(captured=then.measured_at, values=then.measured_action),
+            actuated=then.actuated,
         )
         failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
@@ -293,10 +280,10 @@ class StepsAgain:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer.take(field.name, field)
+            self._buffer = self._buffer.after(field.name, field)
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
-        if self._lacks and self._since < self._past:
+        if self._lacks and self._since < self._buffer.past:
             # What a field is stacked of stands in the steps that are missing.
             whole = tuple(
                 recorded.get(field.name, field) if field.name in self._stacked else field
@@ -305,12 +292,20 @@ class StepsAgain:
         count = len(self._contract.observation)
         observation = replace(frozen.observation, fields=whole[:count])
         view = View(observation=observation, state=whole[count:])
-        self._buffer.keep(view)
+        self._buffer = self._buffer.keeping(view)
         return view
 
     def _keep(self, then: Transition) -> View:
         self._before = view = self._view(then.id, (*then.after, *then.state), then.closed)
         return view
+
+
+def _origin(then: Transition) -> Origin:
+    return Origin(
+        software_version=then.software_version,
+        client_version=then.client_version,
+        seed=then.seed,
+    )
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

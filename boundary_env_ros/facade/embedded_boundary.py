@@ -11,7 +11,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, slices_of
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Output, Outputs
+from boundary_env_ros.core.environment.environment_state import Output, Outputs, Setup
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.input_events import (
     FieldSampled,
@@ -98,12 +98,14 @@ class Boundary:
             software_version=__version__,
         )
         self.environment = Environment(
-            contract,
-            digest=loaded.digest,
-            task=fitting_task(contract),
-            agent=agent,
-            topics=topics,
-            software_version=__version__,
+            Setup(
+                contract=contract,
+                digest=loaded.digest,
+                task=fitting_task(contract),
+                agent=agent,
+                topics=topics,
+                software_version=__version__,
+            )
         )
         self._transforms = TransformFields(contract)
         self._unknown: dict[str, str] = {}  # why a field cannot be looked up

@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Output
+from boundary_env_ros.core.environment.environment_state import Output, Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     Begin,
@@ -162,9 +162,15 @@ class EpisodeWorld:
         self.time.ros_paused = self.lockstep
         topics = {topic: f'/{topic}' for topic in sensor_topics(self.contract)}
         self.environment = Environment(
-            self.contract, digest=DIGEST, agent=AGENT, topics=topics,
-            task=task or GoToGoal(**self.contract.task.parameters), software_version='test',
-        )  # fmt: skip
+            Setup(
+                contract=self.contract,
+                digest=DIGEST,
+                agent=AGENT,
+                topics=topics,
+                task=task or GoToGoal(**self.contract.task.parameters),
+                software_version='test',
+            )
+        )
         self.gate = Gate(
             self.contract, digest=DIGEST, agent=AGENT, software_version='test',
             topics={i.name: topics[i.topic] for i in gate_inputs(self.contract)},
@@ -368,7 +374,8 @@ class EpisodeWorld:
 
     def judge_by(self, task: Task) -> None:
         """Let another task judge from now on."""
-        self.environment.setup = replace(self.environment.setup, task=task)
+        state = self.environment.state
+        self.environment.state = replace(state, setup=replace(state.setup, task=task))
 
     def carry(self, effects: Iterable[Output]) -> None:
         """Bring effects of the environment to whom they are for."""

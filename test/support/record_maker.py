@@ -24,6 +24,7 @@ import uuid
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     Begin,
@@ -138,12 +139,14 @@ class Bench(CartSensors):
             + [('feedback', item) for item in feedback_inputs(contract)]
         )
         self.environment = Environment(
-            contract,
-            digest=digest,
-            task=task,
-            agent='cart',
-            topics=topics,
-            software_version=VERSION,
+            Setup(
+                contract=contract,
+                digest=digest,
+                task=task,
+                agent='cart',
+                topics=topics,
+                software_version=VERSION,
+            )
         )
         self.gate = Gate(
             contract,

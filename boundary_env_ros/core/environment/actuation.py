@@ -133,11 +133,6 @@ class Actuation:
             groups=dict.fromkeys(group.name for group in contract.action),
         )
 
-    def forgotten(self) -> Actuation:
-        """Return it without all that was measured and commanded: a new episode begins."""
-        none = dict.fromkeys(self.groups)
-        return replace(self, groups=none, history=(), acknowledged={}, pending=())
-
     @property
     def latest(self) -> Feedback | None:
         """Return the latest feedback."""

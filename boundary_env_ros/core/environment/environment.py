@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings, starting, stepping
 from boundary_env_ros.core.environment.environment_state import Outputs, Setup, State, Step
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -40,14 +39,13 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateState, Reason
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.frozen import replace
 
 
-def step(setup: Setup, state: State, event: InputEvent) -> Step:
+def step(state: State, event: InputEvent) -> Step:
     """
     Return what a state becomes by an event, and what comes of it.
 
@@ -57,7 +55,7 @@ def step(setup: Setup, state: State, event: InputEvent) -> Step:
         If the event asks for something that is refused; the state stays as it is.
 
     """
-    return _ON[type(event)](setup, state, event)
+    return _ON[type(event)](state, event)
 
 
 class Environment:
@@ -66,46 +64,18 @@ class Environment:
 
     Parameters
     ----------
-    contract, digest, task
-        The contract, its digest and its task.
-    agent
-        The agent.
-    topics
-        Resolved topic of every topic that the contract names.
-    software_version
-        Goes into every transition.
-    name
-        Name of the node, the declarer of most endings.
+    setup
+        What it is made for.
 
     Attributes
     ----------
-    setup
-        What it is made for.
     state
         What it remembers.
 
     """
 
-    def __init__(
-        self,
-        contract: Contract,
-        *,
-        digest: str,
-        task: Task,
-        agent: str,
-        topics: Mapping[str, str],
-        software_version: str,
-        name: str = 'environment',
-    ) -> None:
-        self.setup = Setup(
-            contract=contract,
-            digest=digest,
-            task=task,
-            agent=agent,
-            software_version=software_version,
-            name=name,
-        )
-        self.state = State.of(self.setup, topics)
+    def __init__(self, setup: Setup) -> None:
+        self.state = State.of(setup)
 
     def apply(self, event: InputEvent) -> Outputs:
         """
@@ -117,48 +87,45 @@ class Environment:
             If the event asks for something that is refused; then nothing has happened.
 
         """
-        self.state, outputs = step(self.setup, self.state, event)
+        self.state, outputs = step(self.state, event)
         return outputs
 
     def status(self, now: ClockReading) -> EpisodeStatus:
         """Return where the episode stands, to be latched for the others."""
-        return starting.status(self.setup, self.state, now)
+        return starting.status(self.state, now)
 
     def ready(self, now: ClockReading) -> bool:
-        """Return whether a reset lacks nothing any more but what delays its start besides."""
+        """Return whether a reset lacks nothing any more but other agents."""
         reset = self.state.reset
-        return (
-            reset is not None
-            and reset.supplied
-            and not starting.lacking_itself(self.setup, self.state, now)
-        )
+        waits = reset is None or not reset.supplied
+        return not waits and not starting.lacking(self.state, now, alone=True)
 
     def reads_sensors(self, now: ClockReading) -> bool:
         """Return whether what the sensors sent matters to the deadlines that are due."""
         state = self.state
         if state.running:
-            return self.setup.lockstep and bool(stepping.parties_lost(self.setup, state, now))
+            return state.setup.lockstep and bool(stepping.parties_lost(state, now))
         return state.reset is not None or bool(state.actuation.pending)
 
 
 # Sensors -----------------------------------------------------------------------------------------
 
 
-def _on_message(setup: Setup, state: State, event: MessageArrived) -> Step:
+def _on_message(state: State, event: MessageArrived) -> Step:
     arrivals, heartbeats = state.arrivals, state.heartbeats
-    if setup.lockstep:
+    if state.setup.lockstep:
         arrivals = arrivals.after(event.topic, event.captured)
-    if event.topic not in setup.contract.tf_topics:
+    if event.topic not in state.setup.contract.tf_topics:
         # Transforms come from others than its drivers, too.
         heartbeats = replace(heartbeats, robot=event.steady)
     return replace(state, arrivals=arrivals, heartbeats=heartbeats), ()
 
 
-def _on_sample(setup: Setup, state: State, event: FieldSampled) -> Step:
+def _on_sample(state: State, event: FieldSampled) -> Step:
     return replace(state, buffer=state.buffer.after(event.name, event.sample)), ()
 
 
-def _on_measurement(setup: Setup, state: State, event: GroupMeasured) -> Step:
+def _on_measurement(state: State, event: GroupMeasured) -> Step:
     actuation = state.actuation.after(event.name, event.values, event.captured)
     found: Outputs = ()
     if not state.decisions:
@@ -167,128 +134,100 @@ def _on_measurement(setup: Setup, state: State, event: GroupMeasured) -> Step:
     return replace(state, actuation=actuation), found
 
 
-def _on_unusable(setup: Setup, state: State, event: InputUnusable) -> Step:
+def _on_unusable(state: State, event: InputUnusable) -> Step:
     return replace(state, buffer=state.buffer.without(event.name, event.why)), ()
 
 
-def _on_sensors(setup: Setup, state: State, event: SensorsRead) -> Step:
-    return _proceed(setup, state, event.now)
+def _on_sensors(state: State, event: SensorsRead) -> Step:
+    return _proceed(state, event.now)
 
 
-def _proceed(setup: Setup, state: State, now: ClockReading) -> Step:
+def _proceed(state: State, now: ClockReading) -> Step:
     """Start the episode, or close a step of lockstep, if all that it waits for has come."""
     if state.reset is not None:
-        return starting.proceed(setup, state, now)
+        return starting.proceed(state, now)
     if state.running and state.all_here:
-        return stepping.close(setup, state, state.world_time(now))
+        return stepping.close(state, now)
     return state, ()
 
 
-# What is asked for -------------------------------------------------------------------------------
-
-
-def _on_begin(setup: Setup, state: State, event: BeginEpisode) -> Step:
-    seed, sampled = starting.sampled_start(setup, state, event)
-    ended: Outputs = ()
-    if state.active:
-        why = 'the client began another'
-        state, ended = _end(setup, state, endings.ABANDONED, setup.name, why, event.now)
-    state, outputs = starting.begin(setup, state, event, seed, sampled)
-    return state, (*ended, *outputs)
-
-
-def _on_end(setup: Setup, state: State, event: EndEpisode) -> Step:
-    declared = setup.contract.episode.endings
-    if event.ending not in declared:
-        raise RequestRejected(
-            f'No such ending (expected {", ".join(declared)}, got {event.ending!r}).'
-        )
-    return _end(setup, state, event.ending, event.declared_by, event.message, event.now)
-
-
-def _end(
-    setup: Setup, state: State, ending: str, declared_by: str, message: str, now: ClockReading
-) -> Step:
-    if state.reset is not None:
-        return starting.fail(setup, state, message or ending, now)
-    if not state.running:
-        return state, ()
-    found = {ending: (declared_by, message)}
-    return stepping.close(setup, state, state.world_time(now), found=found)
+def _on_end(state: State, event: EndEpisode) -> Step:
+    declared, ending = state.setup.contract.episode.endings, event.ending
+    if ending not in declared:
+        raise RequestRejected(f'No such ending (expected {", ".join(declared)}, got {ending!r}).')
+    return starting.end(state, {ending: (event.declared_by, event.message)}, event.now)
 
 
 # Others ------------------------------------------------------------------------------------------
 
 
-def _on_gate(setup: Setup, state: State, event: GateReported) -> Step:
+def _on_gate(state: State, event: GateReported) -> Step:
     status, now = event.status, event.now
-    if status.digest != setup.digest or status.agent != setup.agent:
+    if status.digest != state.setup.digest or status.agent != state.setup.agent:
         return state, ()
     falls_silent = status.state is GateState.INACTIVE or Reason.DEACTIVATED in status.reasons
     state = state.heard(gate=now.steady, gate_falls_silent=falls_silent)
-    return _go_on_resetting(setup, replace(state, gate=status), now)
+    return _go_on_resetting(replace(state, gate=status), now)
 
 
-def _on_recorder(setup: Setup, state: State, event: RecorderReported) -> Step:
-    return _go_on_resetting(setup, state.heard(recorder=event.now.steady), event.now)
+def _on_recorder(state: State, event: RecorderReported) -> Step:
+    return _go_on_resetting(state.heard(recorder=event.now.steady), event.now)
 
 
-def _go_on_resetting(setup: Setup, state: State, now: ClockReading) -> Step:
-    return (state, ()) if state.reset is None else starting.proceed(setup, state, now)
+def _go_on_resetting(state: State, now: ClockReading) -> Step:
+    return (state, ()) if state.reset is None else starting.proceed(state, now)
 
 
-def _on_advance(setup: Setup, state: State, event: WorldAdvanced) -> Step:
+def _on_advance(state: State, event: WorldAdvanced) -> Step:
     report, now = event.report.report, event.now
     if state.advance is None or report.id != state.advance.id:
         return state, ()
     if not report.success:
-        failed = endings.SIMULATION_FAILED
-        return _end(setup, state, failed, setup.name, report.message, now)
+        found = {endings.SIMULATION_FAILED: (state.setup.name, report.message)}
+        return starting.end(state, found, now)
     info = starting.object_or_nothing(report.info)
-    return _proceed(setup, replace(state, advanced=event.report, info=info), now)
+    return _proceed(replace(state, advanced=event.report, info=info), now)
 
 
 # Time --------------------------------------------------------------------------------------------
 
 
-def _on_step(setup: Setup, state: State, event: StepDue) -> Step:
-    if not state.running or setup.lockstep:
+def _on_step(state: State, event: StepDue) -> Step:
+    if not state.running or state.setup.lockstep:
         return state, ()
-    return stepping.close(setup, state, event.now, late=event.late)
+    return stepping.close(state, event.now, late=event.late)
 
 
-def _on_deadlines(setup: Setup, state: State, event: DeadlinesDue) -> Step:
+def _on_deadlines(state: State, event: DeadlinesDue) -> Step:
     now = event.now
     if state.reset is not None:
-        return starting.check_deadlines(setup, state, now)
-    if state.running and setup.lockstep:
-        found = stepping.parties_lost(setup, state, now)
-        if found:
-            return stepping.close(setup, state, state.world_time(now), found=found)
-    return state, ()
+        return starting.check_deadlines(state, now)
+    stands = state.running and state.setup.lockstep
+    found = stepping.parties_lost(state, now) if stands else {}
+    return stepping.close(state, now, found) if found else (state, ())
 
 
 # Other agents ------------------------------------------------------------------------------------
 
 
-def _on_start_delayed(setup: Setup, state: State, event: StartDelayed) -> Step:
+def _on_start_delayed(state: State, event: StartDelayed) -> Step:
     if state.reset is None:
         return state, ()
     return replace(state, reset=replace(state.reset, delayed_by=event.why)), ()
 
 
-def _on_advance_delayed(setup: Setup, state: State, event: AdvanceDelayed) -> Step:
+def _on_advance_delayed(state: State, event: AdvanceDelayed) -> Step:
     return state.heard(own=event.now.steady), ()
 
 
 #: What is done at each kind of event.
-_ON: Mapping[type[InputEvent], Callable[[Setup, State, Any], Step]] = {
+_ON: Mapping[type[InputEvent], Callable[[State, Any], Step]] = {
     MessageArrived: _on_message,
     FieldSampled: _on_sample,
     GroupMeasured: _on_measurement,
     InputUnusable: _on_unusable,
     SensorsRead: _on_sensors,
-    BeginEpisode: _on_begin,
+    BeginEpisode: starting.on_begin,
     EndEpisode: _on_end,
     ConfirmReset: starting.on_confirmation,
     WorldAnswered: starting.on_world,

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment is made for, and what it remembers: one frozen value each."""
+"""What an environment remembers: one frozen value, which only an event turns into the next."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -15,26 +15,23 @@ from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimSt
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import ResetOutput, Resetting
 from boundary_env_ros.core.environment.silence import Heartbeats
-from boundary_env_ros.core.environment.step_builder import Origin
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus, StepId
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, to_nanoseconds
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
+    Kind,
     PrivilegedObservation,
     ResetRecord,
     Transition,
 )
 from boundary_env_ros.frozen import frozen, replace
 
-Output: TypeAlias = (
-    Transition
-    | PrivilegedObservation
-    | EpisodeStatus
-    | ActuationEvidence
-    | ResetOutput
-    | SimStepRequest
-)
+#: What is published.
+Record: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus | ActuationEvidence
+#: What is asked of others.
+Asked: TypeAlias = ResetOutput | SimStepRequest
+Output: TypeAlias = Record | Asked
 Outputs: TypeAlias = tuple[Output, ...]
 
 
@@ -49,6 +46,8 @@ class Setup:
         The contract, its digest and its task.
     agent
         The agent.
+    topics
+        Resolved topic of every topic that the contract names.
     software_version
         Goes into every transition.
     name
@@ -60,6 +59,7 @@ class Setup:
     digest: str
     task: Task
     agent: str
+    topics: Mapping[str, str]
     software_version: str
     name: str = 'environment'
 
@@ -76,6 +76,8 @@ class State:
 
     Attributes
     ----------
+    setup
+        What it is made for.
     episode, begin
         Where the episode stands, and what its client said when it began it.
     buffer, actuation, arrivals
@@ -100,6 +102,7 @@ class State:
 
     """
 
+    setup: Setup
     episode: EpisodeStatus
     begin: Begin
     buffer: ObservationBuffer
@@ -119,25 +122,13 @@ class State:
     gaps: int = 0
 
     @classmethod
-    def of(cls, setup: Setup, topics: Mapping[str, str]) -> State:
-        """
-        Return that of an environment which is new.
-
-        Parameters
-        ----------
-        setup
-            What it is made for.
-        topics
-            Resolved topic of every topic that the contract names.
-
-        """
-        contract, digest = setup.contract, setup.digest
+    def of(cls, setup: Setup) -> State:
+        """Return that of an environment which is new."""
+        contract, digest, topics = setup.contract, setup.digest, setup.topics
+        id_ = StepId(digest=digest, agent=setup.agent, episode_id='')
         return cls(
-            episode=EpisodeStatus(
-                id=StepId(digest=digest, agent=setup.agent, episode_id=''),
-                state=EpisodeState.IDLE,
-                pacing=contract.pacing,
-            ),
+            setup=setup,
+            episode=EpisodeStatus(id=id_, state=EpisodeState.IDLE, pacing=contract.pacing),
             begin=Begin(digest=digest, client=''),
             buffer=ObservationBuffer.of(contract, topics),
             actuation=Actuation.of(contract, topics),
@@ -164,14 +155,25 @@ class State:
         """Whether it is time to read what the sensors sent, and to go on."""
         return self.reset is not None or self.all_here
 
-    def origin(self, setup: Setup) -> Origin:
-        """Return where the transitions of the episode come from."""
-        return Origin(
+    def transition(self, view: View, kind: Kind, **known: Any) -> Transition:
+        """Return a transition of the episode that ends with a view."""
+        setup, observation = self.setup, view.observation
+        return Transition(
+            contract=setup.contract.name,
+            contract_version=setup.contract.version,
             software_version=setup.software_version,
             client_version=self.begin.client_version,
-            wrappers=self.begin.wrappers,
+            id=observation.id,
+            kind=kind,
+            pacing=setup.contract.pacing,
             seed=self.episode.seed,
+            after=observation.fields,
+            closed=observation.observed,
+            wrappers=self.begin.wrappers,
+            reset=self.record if kind is Kind.RESET else None,
+            state=view.state,
             info=self.info,
+            **known,
         )
 
     def resets_for(self, begin: Begin) -> bool:
@@ -180,17 +182,14 @@ class State:
 
     def forgotten(self) -> State:
         """Return it without all that is of one episode alone."""
+        new = State.of(self.setup)
         return replace(
-            self,
-            buffer=self.buffer.forgotten(),
-            actuation=self.actuation.forgotten(),
-            arrivals=replace(self.arrivals, seen={}),
-            record=None,
-            before=None,
-            decisions=(),
-            advance=None,
-            advanced=None,
-            info='',
+            new,
+            episode=self.episode,
+            buffer=replace(new.buffer, unusable=self.buffer.unusable),
+            heartbeats=self.heartbeats,
+            gate=self.gate,
+            sequence=self.sequence,
         )
 
     def heard(self, **heartbeats: Any) -> State:
@@ -198,21 +197,21 @@ class State:
         return replace(self, heartbeats=replace(self.heartbeats, **heartbeats))
 
     def asking(
-        self, seconds: float, command_stamp: RosTime, now: ClockReading
+        self,
+        seconds: float,
+        now: ClockReading,
+        outputs: Iterable[Output] = (),
+        command_stamp: int = 0,
     ) -> tuple[State, Outputs]:
-        """Return it after the world was asked to advance, and what it was asked."""
+        """Return it after the world was asked to advance, and that as the last of some outputs."""
         advance = SimStepRequest(
             id=self.episode.at(self.episode.id.step + self.running),
             duration=to_nanoseconds(seconds),
-            command_stamp=command_stamp,
+            command_stamp=RosTime(command_stamp),
         )
-        state = replace(
-            self.heard(own=now.steady),
-            arrivals=replace(self.arrivals, counts={}),
-            advance=advance,
-            advanced=None,
-        )
-        return state, (advance,)
+        arrivals = replace(self.arrivals, counts={})
+        state = replace(self.heard(own=now.steady), arrivals=arrivals)
+        return replace(state, advance=advance, advanced=None), (*outputs, advance)
 
     def world_time(self, now: ClockReading) -> ClockReading:
         """

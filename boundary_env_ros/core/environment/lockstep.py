@@ -163,9 +163,8 @@ class Arrivals:
         """Return them after a message, by the topic that the contract names and its stamp, ns."""
         topic = self.topics[topic]
         counts = {**self.counts, topic: self.counts.get(topic, 0) + 1}
-        if captured is None or captured <= self.seen.get(topic, -1):
-            return replace(self, counts=counts)
-        return replace(self, counts=counts, seen={**self.seen, topic: captured})
+        newest = max(self.seen.get(topic, -1), -1 if captured is None else captured)
+        return replace(self, counts=counts, seen={**self.seen, topic: newest})
 
     def awaited(self, advanced: Advanced) -> tuple[str, ...]:
         """Return the topics whose last message of an advance has not come yet."""

@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.sources import Lookup, value_names, Vector
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     freeze,
-    lost,
+    is_lost,
     Observation,
     ObservationField,
     Sample,
@@ -64,7 +64,7 @@ class ObservationBuffer:
     latest
         Latest sample of each field that has one.
     unmeasured
-        What came last of a field, in words, if it measured nothing.
+        What came last of a field, in words; empty if it measured something.
     unusable
         Why what came last of a field could not be used, by its name; of feedback, by
         ``feedback.`` and the name of its group.
@@ -123,22 +123,17 @@ class ObservationBuffer:
 
         One that measured nothing is passed over, and the field ages.
         """
-        why = self._not_measured(name, sample)
-        if why:
-            return replace(self, unmeasured={**self.unmeasured, name: why})
-        unmeasured = self.unmeasured
-        if name in unmeasured:
-            unmeasured = {key: said for key, said in unmeasured.items() if key != name}
-        return replace(self, latest={**self.latest, name: sample}, unmeasured=unmeasured)
-
-    def _not_measured(self, name: str, sample: Sampled) -> str:
-        spec, values = self.fields[name], sample.values
+        spec, values, why = self.fields[name], sample.values, ''
         infinite = infinite_values(spec)
-        if is_measured(values, infinite=infinite):
-            return ''
-        names = value_names(spec.source) if len(values) > 1 else ('its value',)
-        why = sample.problem if isinstance(sample, Sample) else ''
-        return why or not_measured(values, names, infinite=infinite)
+        if not is_measured(values, infinite=infinite):
+            names = value_names(spec.source) if len(values) > 1 else ('its value',)
+            why = sample.problem if isinstance(sample, Sample) else ''
+            why = why or not_measured(values, names, infinite=infinite)
+        unmeasured = self.unmeasured
+        if why != unmeasured.get(name, ''):
+            unmeasured = {**unmeasured, name: why}
+        latest = self.latest if why else {**self.latest, name: sample}
+        return replace(self, latest=latest, unmeasured=unmeasured)
 
     def without(self, name: str, why: str) -> ObservationBuffer:
         """Return it after what came of a field or of feedback, and why it could not be used."""
@@ -186,8 +181,8 @@ class ObservationBuffer:
     def missing(self, name: str) -> str:
         """Return a field that has no value in words: its name, its source, and why."""
         why = self.unusable.get(name)
-        if name in self.unmeasured:
-            why = f'heard, but {self.unmeasured[name]}'
+        if unmeasured := self.unmeasured.get(name):
+            why = f'heard, but {unmeasured}'
         elif not why:
             seen = name in self.latest
             why = 'nothing stamped since the reset has come' if seen else 'never heard'
@@ -195,11 +190,10 @@ class ObservationBuffer:
 
     def unfit(self, now: ClockReading) -> tuple[str, ...]:
         """Return the fields, in words, that would end an episode which began now."""
-        ending = lost(self.specs, self._frozen(now))
         return tuple(
             f'a fresh value of {spec.name} within its bounds ({self.sources[spec.name]})'
-            for spec in self.specs
-            if spec.derived is None and spec.name in ending
+            for spec, field in zip(self.specs, self._frozen(now), strict=True)
+            if spec.derived is None and is_lost(spec, field)
         )
 
     def _is_new(self, spec: FieldSpec, since: int) -> bool:
@@ -237,20 +231,17 @@ class ObservationBuffer:
 
     def lost(self, view: View) -> Mapping[str, str]:
         """Return the fields whose staleness or range ends the episode, each with why."""
-        ending = lost(self.specs, view.fields)
-        pairs = zip(self.specs, view.fields, strict=True)
         return {
             spec.name: why_lost(spec, field, self.unmeasured.get(spec.name, ''))
-            for spec, field in pairs
-            if spec.name in ending
+            for spec, field in zip(self.specs, view.fields, strict=True)
+            if is_lost(spec, field)
         }
 
     def quickest(self, view: View) -> float | None:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""
-        ending = self.lost(view)
-        stale = {f.name for f in view.fields if f.status is FieldStatus.STALE}
-        found = (spec.max_age for spec in self.specs if spec.name in stale & ending.keys())
-        return min((age for age in found if age is not None), default=None)
+        pairs = zip(self.specs, view.fields, strict=True)
+        stale = (s for s, f in pairs if f.status is FieldStatus.STALE and is_lost(s, f))
+        return min((spec.max_age for spec in stale if spec.max_age is not None), default=None)
 
     def privileged(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the privileged fields."""

@@ -4,21 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.endings import (
+    EndingKind,
     foremost,
     TASK_FAILED,
     time_is_over,
     TIME_LIMIT,
 )
+from boundary_env_ros.core.environment.environment_state import State
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
-from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
+from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.admission import UNHEARD
 from boundary_env_ros.core.latency import measure
@@ -26,118 +27,59 @@ from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     Kind,
-    ResetRecord,
     Transition,
 )
 from boundary_env_ros.errors import TaskFailed
-from boundary_env_ros.frozen import frozen, replace
+from boundary_env_ros.frozen import replace
 
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'
+
+#: By name of an ending, who declares it, and one sentence.
+Endings: TypeAlias = Mapping[str, tuple[str, str]]
 
 #: Who declares the endings that stops of the gate stand for.
 SAFETY_GATE = 'safety_gate'
 
 
-@frozen
-class Origin:
-    """
-    Where a transition comes from, as its client, its software and its world say.
-
-    Attributes
-    ----------
-    software_version, client_version, wrappers, seed, info
-        As in ``Transition.msg``.
-
-    """
-
-    software_version: str
-    client_version: str = ''
-    wrappers: tuple[str, ...] = ()
-    seed: int = 0
-    info: str = ''
-
-
-def transition_of(
-    contract: Contract, origin: Origin, view: View, kind: Kind, **known: Any
-) -> Transition:
-    """Return a transition that ends with a view; of a step see :func:`close_step`."""
-    observation = view.observation
-    return Transition(
-        contract=contract.name,
-        contract_version=contract.version,
-        software_version=origin.software_version,
-        client_version=origin.client_version,
-        id=observation.id,
-        kind=kind,
-        pacing=contract.pacing,
-        seed=origin.seed,
-        after=observation.fields,
-        closed=observation.observed,
-        wrappers=origin.wrappers,
-        state=view.state,
-        info=origin.info,
-        **known,
-    )
-
-
 def close_step(
-    contract: Contract,
-    task: Task,
-    origin: Origin,
-    *,
-    before: View,
+    state: State,
     after: View,
-    decisions: tuple[GateDecision, ...],
-    reset: ResetRecord | None,
-    captured: Callable[[int], Stamp | None],
-    endings: Mapping[str, tuple[str, str]],
-    feedback: Feedback | None,
-    executions: Sequence[ActuationEvidence] = (),
-    actuated: Stamp | None = None,
-    gaps: int = 0,
+    endings: Endings,
+    *,
     late: float | None = None,
-) -> tuple[Transition, tuple[ActuationEvidence, ...], str]:
+    actuated: Stamp | None = None,
+) -> tuple[State, Transition, tuple[ActuationEvidence, ...]]:
     """
-    Close a step.
+    Close the step that goes on.
 
     Parameters
     ----------
-    contract, task
-        The contract; its task judges the step.
-    origin
-        Where it comes from.
-    before, after
-        What was observed before and after it.
-    decisions
-        Those of the gate in between.
-    reset
-        That of the episode.
-    captured
-        Returns when the field of the reaction time was captured in the observation of a step. An
-        action may answer an older one than ``before``.
+    state
+        In which an episode runs.
+    after
+        What was observed now.
     endings
-        Endings that were found elsewhere, with their declarer and a sentence each.
-    feedback, executions
-        What the robot did last, and evidence for commands of this step and earlier ones.
-    actuated
-        When the robot acted, where a record knows it without such evidence.
-    gaps
-        Decisions that are known to be lost.
+        Endings that were found elsewhere.
     late
-        Seconds by which its tick was late; None if no tick closed it.
+        Seconds by which its tick was late; None if no tick closes it.
+    actuated
+        When the robot acted, where a record knows it without evidence.
 
     Returns
     -------
     tuple
-        Its record, evidence for commands of earlier steps, and one sentence on the ending, empty
-        if there is none.
+        The state, the record of the step, and evidence for commands of earlier steps.
 
     """
-    id_ = after.observation.id
+    setup, before, decisions = state.setup, state.before, state.decisions
+    assert before is not None  # a running episode has observed
+    contract, id_ = setup.contract, after.observation.id
     index = answering(decisions)
     decision = decisions[index] if index >= 0 else None
     request = decision.request if decision else None
+    actuation, executions = state.actuation.executions()
+    feedback = actuation.latest
     execution = next(
         (e for e in executions if decision and e.decision_sequence == decision.sequence), None
     )
@@ -148,13 +90,13 @@ def close_step(
         before=_values(before),
         after=_values(after),
         commanded=decision.command if decision else (),
-        reset=by_name(reset.sampled) if reset else {},
+        reset=by_name(state.record.sampled) if state.record else {},
         step=id_.step,
         period=contract.period,
     )
     try:
-        outcome = judge(task, contract, view)
-        check_rewards(task, contract, outcome)
+        outcome = judge(setup.task, contract, view)
+        check_rewards(setup.task, contract, outcome)
     except TaskFailed as error:
         # The task is a user's code: that it fails ends the episode, not the environment.
         outcome = Outcome()
@@ -165,16 +107,13 @@ def close_step(
         found[outcome.ending] = (by_task, '')
     if id_.step >= contract.max_steps:
         found.setdefault(TIME_LIMIT, ('environment', time_is_over(contract.episode.time_limit)))
-    ending = foremost(found, contract.episode.endings)
-    declared_by, message = found[ending] if ending else ('', '')
-    kind = contract.episode.endings[ending].name if ending else ''
-    lockstep = contract.pacing is Pacing.LOCKSTEP
+    ending = foremost(found, contract.episode.endings) or ''
+    declared_by, message = found.get(ending, ('', ''))
+    kind = contract.episode.endings[ending] if ending else None
     # An action answers the observation that its request names: all of a chunk the same, and one
     # that was inferred while the world went on an older one.
     seen = request.observed_step if request else before.observation.id.step
-    closed = transition_of(
-        contract,
-        origin,
+    closed = state.transition(
         after,
         Kind.STEP,
         before=before.observation.fields,
@@ -186,25 +125,40 @@ def close_step(
         verdict=decision.verdict if decision else None,
         decisions=decisions,
         decision=index,
-        overrun=decision is None and not lockstep and contract.has_turn(id_.agent, id_.step),
+        overrun=not (decision or setup.lockstep) and contract.has_turn(id_.agent, id_.step),
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
-        terminated=kind == 'TERMINATED',
-        truncated=kind == 'TRUNCATED',
-        ending=ending or '',
+        terminated=kind is EndingKind.TERMINATED,
+        truncated=kind is EndingKind.TRUNCATED,
+        ending=ending,
         declared_by=declared_by,
-        captured=captured(seen),
+        captured=state.buffer.captured_at(seen),
         opened=before.observation.observed,
         commanded=decision.commanded if decision else None,
         actuated=execution.actuated if execution else actuated,
         actuated_quantum=execution.quantum if execution else None,
         actuated_source=execution.source if execution else '',
         tick_error=late,
-        diagnostics=tuple(_diagnostics(id_.step, contract, gaps, endings)),
+        diagnostics=tuple(_diagnostics(id_.step, contract, state.gaps, endings)),
     )
-    latency = measure(closed, contract.latency_budget, lockstep=lockstep)
+    latency = measure(closed, contract.latency_budget, lockstep=setup.lockstep)
+    episode = state.episode.stepped()
+    if kind is not None:
+        episode = episode.end(ending=ending, kind=kind, declared_by=declared_by, message=message)
+    state = replace(
+        state.heard(own=after.observation.observed.steady),
+        episode=episode,
+        buffer=state.buffer.keeping(after),
+        actuation=actuation,
+        before=after,
+        decisions=(),
+        advance=None,
+        advanced=None,
+        info='',
+        gaps=0,
+    )
     evidence = tuple(e for e in executions if e is not execution)
-    return replace(closed, latency=latency), evidence, message
+    return state, replace(closed, latency=latency), evidence
 
 
 def ending_message(step: Transition, contract: Contract) -> str:
@@ -245,9 +199,7 @@ def _values(view: View) -> Mapping[str, Vector]:
     return {field.name: field.values for field in view.fields if field.values}
 
 
-def _stops(
-    decisions: tuple[GateDecision, ...], contract: Contract
-) -> Mapping[str, tuple[str, str]]:
+def _stops(decisions: tuple[GateDecision, ...], contract: Contract) -> Endings:
     """Return the endings that stops of the gate stand for, as the contract declares."""
     found = {}
     for decision in decisions:
@@ -258,9 +210,7 @@ def _stops(
     return found
 
 
-def _diagnostics(
-    step: int, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
-) -> Iterator[KeyValue]:
+def _diagnostics(step: int, contract: Contract, gaps: int, endings: Endings) -> Iterator[KeyValue]:
     turn = contract.turn_of(step)
     if turn:
         yield KeyValue(key=TURN, value=turn)

@@ -36,7 +36,7 @@ from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.starting import run
-from boundary_env_ros.core.environment.stepping import close_with
+from boundary_env_ros.core.environment.step_builder import close_step
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.gate.decision import (
@@ -115,16 +115,17 @@ class ImportedAgent:
         self._contract, self._bag, self._sampled = contract, bag, reset
         self._present = ears.present
         self._task = _Judge(task, contract)
-        self._setup = Setup(
+        setup = Setup(
             contract=contract,
             digest=digest,
             task=self._task,
             agent=agent,
+            topics=ears.names,
             software_version=__version__,
             name=DECLARER,
         )
         self._state = self._idle = replace(
-            State.of(self._setup, ears.names),
+            State.of(setup),
             actuation=Actuation.of(contract, ears.names, drivers_heard=False),
         )
         self._seen = tuple(
@@ -146,7 +147,7 @@ class ImportedAgent:
 
     def _apply(self, event: InputEvent) -> None:
         # What comes of it on the way, evidence for commands of earlier steps, is in no step.
-        self._state, _ = apply(self._setup, self._state, event)
+        self._state, _ = apply(self._state, event)
 
     def forget(self) -> None:
         """Forget what came: the clock was set back, and it is of another time."""
@@ -235,20 +236,15 @@ class ImportedAgent:
 
     def begin(self, now: ClockReading) -> None:
         """Begin an episode with what was seen last."""
-        contract, agent = self._contract, self._setup.agent
+        contract, agent = self._contract, self._state.setup.agent
         buffer = self._state.buffer
         buffer = replace(buffer.forgotten(), latest=buffer.latest)
         sampled = by_name(self._sampled)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
-            supplied = supply(self._task, contract, sampled, agent)
+            buffer = buffer.supplied(supply(self._task, contract, sampled, agent), now)
         except BoundaryError:
-            supplied = {}
             unknown.append('reset')
-        for spec in (*contract.observation, *contract.state):
-            values = tuple(supplied.get(spec.task, ())) if spec.task else ()
-            if len(values) == spec.size and all(map(math.isfinite, values)):
-                buffer = buffer.after(spec.name, Sample(values=values, captured=now.ros))
         record = ResetRecord(
             seed_given=False,
             options='{}',
@@ -262,7 +258,7 @@ class ImportedAgent:
         state = replace(
             self._state, episode=episode, buffer=buffer, record=record, decisions=(), gaps=0
         )
-        self._state, (status, transition, privileged) = run(self._setup, state, now)
+        self._state, (status, transition, privileged) = run(state, now)
         derived = ('closed', *_seen('after', 'state'))
         marks = import_marks(self._bag, derived=derived, unknown=unknown)
         self._held = (status, privileged, replace(transition, diagnostics=marks))
@@ -278,7 +274,7 @@ class ImportedAgent:
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
-        self._state, closed, _ = close_with(self._setup, state, view, endings)
+        self._state, closed, _ = close_step(state, view, endings)
         transition = self._stripped(closed)
         self._of_step_before = self._previous
         self._held = (self._state.buffer.privileged(transition.id, now), transition)

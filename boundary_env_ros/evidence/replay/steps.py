@@ -19,19 +19,16 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Feedback
+from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
 )
-from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
+from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.environment.step_builder import (
-    close_step,
-    Origin,
-    SAFETY_GATE,
-    transition_of,
-)
-from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
+from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
+from boundary_env_ros.core.environment.task import NoTask, Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
@@ -85,7 +82,16 @@ class StepsAgain:
     def __init__(self, contract: Contract, task: Task | None, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
-        self._buffer = ObservationBuffer.of(contract, topics)
+        self._setup = Setup(
+            contract=contract,
+            digest='',
+            task=task or NoTask(),
+            agent=agent,
+            topics=topics,
+            software_version='',
+        )
+        self._new = State.of(self._setup)
+        self._buffer = self._new.buffer
         self._specs = (*contract.observation, *contract.state)
         self._last: Transition | None = None
         self._before: View | None = None
@@ -151,6 +157,17 @@ class StepsAgain:
         judge = None if self.lacking else self._task
         return _AsRecorded(then, self._task) if judge is None else judge
 
+    def _state(self, then: Transition) -> State:
+        """Return the state in which a step is closed, as far as its record tells of it."""
+        new, version = self._new, then.software_version
+        id_ = replace(then.id, step=then.id.step - 1)
+        return replace(
+            new,
+            setup=replace(self._setup, task=self._task_of(then), software_version=version),
+            begin=replace(new.begin, client_version=then.client_version),
+            episode=replace(new.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed),
+        )
+
     # A reset -------------------------------------------------------------------------------------
 
     def _begin(self, then: Transition) -> Transition:
@@ -172,12 +189,9 @@ class StepsAgain:
                 tolerance=tolerance,
                 within_tolerance=not wrong,
             )
-        return transition_of(
-            self._contract,
-            _origin(then),
+        return replace(self._state(then), record=record).transition(
             view,
             Kind.RESET,
-            reset=record,
             # One that failed for a reason from outside, such as an answer that never came, stays
             # so.
             truncated=wrong or then.truncated,
@@ -201,27 +215,27 @@ class StepsAgain:
         view: View,
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
-        captured = dict(self._buffer.captured)
+        buffer = self._buffer
         if self._lacks and then.request is not None:
             # Of an observation that the record may have lost.
-            captured.setdefault(then.request.observed_step, then.captured)
-        said = {item.key: item.value for item in then.diagnostics}
-        again, _, _ = close_step(
-            self._contract,
-            self._task_of(then),
-            _origin(then),
+            lost = (then.request.observed_step, then.captured)
+            buffer = replace(buffer, captured=(lost, *buffer.captured))
+        actuation = self._new.actuation
+        if then.measured_at is not None:
+            # What the robot did, and when that was seen, is measured.
+            feedback = Feedback(captured=then.measured_at, values=then.measured_action)
+            actuation = actuation.measured(feedback)
+        state = replace(
+            self._state(then),
+            buffer=buffer,
+            actuation=actuation,
             before=before,
-            after=view,
             decisions=decisions,
-            reset=self._reset,
-            captured=captured.get,
-            endings=self._found(then, view, said),
-            # What the robot did, and when that was seen, is measured; so is when it acted.
-            feedback=None
-            if then.measured_at is None
-            else Feedback(captured=then.measured_at, values=then.measured_action),
-            actuated=then.actuated,
+            record=self._reset,
         )
+        said = {item.key: item.value for item in then.diagnostics}
+        found = self._found(then, view, said)
+        _, again, _ = close_step(state, view, found, actuated=then.actuated)
         failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
             for item in again.diagnostics:
@@ -298,14 +312,6 @@ class StepsAgain:
     def _keep(self, then: Transition) -> View:
         self._before = view = self._view(then.id, (*then.after, *then.state), then.closed)
         return view
-
-
-def _origin(then: Transition) -> Origin:
-    return Origin(
-        software_version=then.software_version,
-        client_version=then.client_version,
-        seed=then.seed,
-    )
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

@@ -19,13 +19,10 @@ import numpy as np
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import (
-    CallStep,
-    ConfirmStep,
     Pacing,
-    PublishStep,
 )
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Output, Outputs
+from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     Begin,
@@ -85,9 +82,6 @@ _MOST_ELSEWHERE = 16
 # Seconds between two looks for topics that are published as another type.
 _LOOK = 1.0
 
-#: What an environment asks of other nodes, beside what it publishes.
-Asked = ResetWorld | CallStep | PublishStep | ConfirmStep | SimStepRequest
-
 
 class AgentEnvironment:
     """
@@ -107,13 +101,15 @@ class AgentEnvironment:
         self._node, self.agent = node, agent
         self._several = len(contract.agents) > 1
         self.environment = Environment(
-            contract,
-            digest=node.loaded.digest,
-            task=fitting_task(contract),
-            agent=agent,
-            topics=topics,
-            software_version=__version__,
-            name=node.get_name(),
+            Setup(
+                contract=contract,
+                digest=node.loaded.digest,
+                task=fitting_task(contract),
+                agent=agent,
+                topics=topics,
+                software_version=__version__,
+                name=node.get_name(),
+            )
         )
         self.timing = StepTiming(contract)
         self._outgoing = {
@@ -166,20 +162,24 @@ class AgentEnvironment:
         ):
             node.add_service(service, node.topic_of(agent, name), callback)
 
+    @property
+    def now(self) -> ClockReading:
+        """What time it is."""
+        return self._node.clock.now()
+
     # Events --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         self.look()
-        self.apply(SensorsRead(now=self._node.clock.now()))
+        self.apply(SensorsRead(now=self.now))
 
     def look(self) -> None:
         """Look at all that the sensors have sent, and at the newest transforms."""
         self._sensors.look(self._on_field, self._on_feedback)
-        now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
+        now = max(self.now.ros.nanoseconds, self._world_time)
         unknown = dict.fromkeys(self._unknown, '')
         for name, reading in self._transforms.new(now, self._unknown):
-            sample = self._node.sample(reading)
-            self.environment.apply(FieldSampled(name=name, sample=sample))
+            self.apply(FieldSampled(name=name, sample=self._node.sample(reading)))
         for name, why in (unknown | self._unknown).items():
             self._on_unusable(name, why)
 
@@ -228,22 +228,20 @@ class AgentEnvironment:
         self.apply(GroupMeasured(name=name, values=reading.values, captured=captured))
 
     def _on_decision(self, data: bytes) -> None:
-        decision = from_bytes(GateDecision, data)
-        self.apply(Decided(decision=decision, now=self._node.clock.now()))
+        self.apply(Decided(decision=from_bytes(GateDecision, data), now=self.now))
 
     def _on_gate_status(self, data: bytes) -> None:
-        status = from_bytes(GateStatus, data)
-        self.apply(GateReported(status=status, now=self._node.clock.now()))
+        self.apply(GateReported(status=from_bytes(GateStatus, data), now=self.now))
 
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
         self._world_time = report.now
         self.look()
-        self.apply(WorldAdvanced(report=report, now=self._node.clock.now()))
+        self.apply(WorldAdvanced(report=report, now=self.now))
 
     def say(self) -> None:
         """Publish where the episode stands: a heartbeat."""
-        self.dispatch((self.environment.status(self._node.clock.now()),))
+        self.dispatch((self.environment.status(self.now),))
 
     # Outputs -------------------------------------------------------------------------------------
 
@@ -262,7 +260,7 @@ class AgentEnvironment:
         if isinstance(output, Asked):
             self._node.ask(self.agent, output)
             return
-        now = self._node.clock.now()
+        now = self.now
         self._outgoing[type(output)].publish(
             to_bytes(output, _stamp_of(output, now).ros.nanoseconds)
         )
@@ -316,7 +314,7 @@ class AgentEnvironment:
                     begin=begin,
                     episode_id=str(uuid.uuid4()),
                     drawn_seed=self._node.draw_seed(),
-                    now=self._node.clock.now(),
+                    now=self.now,
                 )
             )
         episode = self.environment.state.episode
@@ -324,9 +322,7 @@ class AgentEnvironment:
         return response
 
     def _on_end(self, request: Any, response: Any) -> Any:
-        state, now = self.environment.state, self._node.clock.now()
-        status, runs = state.episode, state.active
-        endings = self._node.contract.episode.endings
+        status, runs = self.environment.state.episode, self.environment.state.active
         if not runs or request.episode_id != status.id.episode_id:
             running = f'{status.id.episode_id}, which runs' if runs else 'none, since none runs'
             ended = f' ({status.ending} ended it)' if status.ending and not runs else ''
@@ -335,14 +331,14 @@ class AgentEnvironment:
                 f'got {request.episode_id}{ended}).',
                 ResultCode.UNKNOWN_EPISODE,
             )
-        if request.ending not in endings:
-            raise RequestRejected(
-                f'Unknown ending (expected {", ".join(endings)}, got {request.ending!r}).'
-            )
         self.look()
-        who = request.client or 'client'
         self.apply(
-            EndEpisode(ending=request.ending, declared_by=who, message=request.message, now=now)
+            EndEpisode(
+                ending=request.ending,
+                declared_by=request.client or 'client',
+                message=request.message,
+                now=self.now,
+            )
         )
         return response
 
@@ -352,7 +348,7 @@ class AgentEnvironment:
                 user=request.user,
                 confirmed=request.confirmed,
                 message=request.message,
-                now=self._node.clock.now(),
+                now=self.now,
             )
         )
         return response
@@ -462,17 +458,18 @@ class EnvironmentNode(ContractNode):
             self._advances.publish(to_bytes(told, now.ros.nanoseconds))
 
     def _on_world(self, answer: WorldReset) -> None:
-        for agent in self._agents.values():
-            agent.apply(WorldAnswered(answer=answer, now=self.clock.now()))
+        self._apply(WorldAnswered(answer=answer, now=self.clock.now()))
 
     def _on_called(self, service: str, error: str) -> None:
-        for agent in self._agents.values():
-            agent.apply(ServiceAnswered(service=service, error=error, now=self.clock.now()))
+        self._apply(ServiceAnswered(service=service, error=error, now=self.clock.now()))
 
     def _on_recorder_status(self, message: Any) -> None:
         if message.digest == self.loaded.digest and message.recording:
-            for agent in self._agents.values():
-                agent.apply(RecorderReported(now=self.clock.now()))
+            self._apply(RecorderReported(now=self.clock.now()))
+
+    def _apply(self, event: InputEvent) -> None:
+        for agent in self._agents.values():
+            agent.apply(event)
 
     # Time ----------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ import pytest
 from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     Begin,
@@ -92,9 +93,15 @@ class AnyWorld:
         topics = {topic: f'/{topic}' for topic in sensor_topics(self.contract)}
         self.inputs = gate_inputs(self.contract)
         self.environment = Environment(
-            self.contract, digest=DIGEST, task=AnyTask(self.contract), agent=AGENT, topics=topics,
-            software_version='test',
-        )  # fmt: skip
+            Setup(
+                contract=self.contract,
+                digest=DIGEST,
+                task=AnyTask(self.contract),
+                agent=AGENT,
+                topics=topics,
+                software_version='test',
+            )
+        )
         self.gate = Gate(
             self.contract, digest=DIGEST, agent=AGENT,
             topics={item.name: topics[item.topic] for item in self.inputs},

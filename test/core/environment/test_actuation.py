@@ -166,17 +166,6 @@ def test_groups_read_from_one_message_are_all_of_its_instant() -> None:
     assert actuation.latest == feedback(MS, 0.3, 0.7)
 
 
-def test_a_new_episode_forgets_the_last() -> None:
-    actuation = matching(PATIENCE)
-    actuation = actuation.measured(feedback(-10 * MS, 0.0, 0.0))
-    actuation = actuation.commanded(command(0, (0.4, 0.0)))
-    actuation = actuation.forgotten()
-    assert actuation.latest is None
-    for event in robot(0, (0.4, 0.0), 50 * MS):
-        actuation = actuation.measured(event)
-    assert actuation.executions()[1] == ()
-
-
 @pytest.mark.parametrize('seed', range(20))
 def test_noise_below_the_threshold_is_never_taken_for_a_robot_that_moves(seed: int) -> None:
     rng = np.random.default_rng(seed)

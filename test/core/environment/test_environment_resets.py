@@ -131,7 +131,7 @@ def test_the_world_is_not_reset_while_its_gate_still_brakes(pacing: Pacing) -> N
     world.signs_of_life()
     assert world.gate.state.status(world.now).state is GateState.STOPPING
     assert not any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
-    waits = lacking(world.environment.setup, world.environment.state, world.now)
+    waits = lacking(world.environment.state, world.now)
     assert waits == ('the safety gate to bring the robot to rest',)
     while world.gate.state.status(world.now).state is GateState.STOPPING:
         world.time.wait(world.contract.safety.gate_period)

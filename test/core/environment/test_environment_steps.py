@@ -54,7 +54,7 @@ def test_no_field_of_the_evaluator_is_ever_in_what_the_policy_sees(world: Episod
 
 def test_the_task_judges_by_what_the_policy_sees(world: EpisodeWorld) -> None:
     seen: list[set[str]] = []
-    task = world.environment.setup.task
+    task = world.environment.state.setup.task
     judge = task.judge
 
     class Spy:

@@ -64,7 +64,7 @@ def world(pacing: Pacing = Pacing.REALTIME, **changes: Any) -> EpisodeWorld:
 
 
 def spy_of(world: EpisodeWorld) -> Spy:
-    spy = world.environment.setup.task
+    spy = world.environment.state.setup.task
     assert isinstance(spy, Spy)
     return spy
 

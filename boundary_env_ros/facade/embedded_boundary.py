@@ -53,6 +53,7 @@ class _Topic:
     transforms: list[Input] = field(default_factory=list)
     picture: FieldSpec | None = None
     waiting: list[object] = field(default_factory=list)
+    newest: int | None = None
 
 
 class Boundary:
@@ -121,7 +122,6 @@ class Boundary:
 
     def forget(self, lease_id: str) -> None:
         """Begin again, with this lease."""
-        self._due = False
         self.images: dict[str, Image] = {}
         self.closed: list[StepResult] = []
         self.lease_id = lease_id
@@ -145,12 +145,8 @@ class Boundary:
         That is feedback, whose course is the evidence of execution, and the operator's device.
         """
         uses, outputs = self._uses[topic], list[Output]()
-        if uses.fields or uses.feedback or uses.transforms:
-            self.environment.apply(
-                MessageArrived(topic=uses.name, captured=stamp, steady=now.steady)
-            )
-            self._due = True
         uses.waiting.append(message)
+        uses.newest = stamp
         for item in uses.feedback:
             reading = item.read(message)
             outputs += self.environment.apply(
@@ -166,10 +162,17 @@ class Boundary:
 
     def look(self, now: ClockReading) -> Outputs:
         """Read the newest of each topic: all of them arrived at this one instant."""
+        due = False
         for uses in self._uses.values():
             if not uses.waiting:
                 continue
-            newest = uses.waiting[-1]
+            newest, count = uses.waiting[-1], len(uses.waiting)
+            if uses.fields or uses.feedback or uses.transforms:
+                came = MessageArrived(
+                    topic=uses.name, captured=uses.newest, steady=now.steady, count=count
+                )
+                self.environment.apply(came)
+                due = True
             if uses.picture is not None:
                 self.images[uses.picture.name] = pixels_of(uses.picture, newest)
             for item in uses.gate:
@@ -184,8 +187,9 @@ class Boundary:
             self._use(name, reading, now)
         for name, why in (unknown | self._unknown).items():
             self.environment.apply(InputUnusable(name=name, why=why))
-        due, self._due = self._due and self.environment.state.due, False
-        return self.environment.apply(SensorsRead(now=now)) if due else ()
+        if not due or not self.environment.state.due:
+            return ()
+        return self.environment.apply(SensorsRead(now=now))
 
     def _measure(self, item: Input, message: object, now: ClockReading) -> None:
         reading = item.read(message)

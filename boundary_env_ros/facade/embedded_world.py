@@ -136,8 +136,7 @@ class EmbeddedWorld:
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
         self._shared = SharedWorld(
-            {agent: boundary.environment for agent, boundary in self._boundaries.items()},
-            contract,
+            {agent: boundary.environment for agent, boundary in self._boundaries.items()}, contract
         )
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''

@@ -174,31 +174,18 @@ class Actuation:
             feedback = Feedback(captured=captured, values=values)
             history = _appended(self.acknowledged.get(name, ()), feedback)
             return replace(self, acknowledged={**self.acknowledged, name: history})
-        groups = {**self.groups, name: values}
-        changed = replace(self, groups=groups)
-        if captured is None or None in groups.values():
-            return changed
-        whole = tuple(value for part in groups.values() for value in part or ())
-        return changed.measured(Feedback(captured=captured, values=whole))
+        groups, history = {**self.groups, name: values}, self.history
+        if captured is not None and None not in groups.values():
+            whole = tuple(value for part in groups.values() for value in part or ())
+            history = _after(history, Feedback(captured=captured, values=whole))
+        return replace(self, groups=groups, history=history)
 
     def measured(self, feedback: Feedback) -> Actuation:
-        """
-        Return it after a feedback; those captured before the last one are passed over.
-
-        One of the same capture says more of that instant: it is that of another group of the
-        command, read from the same message.
-        """
-        latest = self.latest
-        if latest is None or feedback.captured.nanoseconds > latest.captured.nanoseconds:
-            return replace(self, history=_appended(self.history, feedback))
-        if feedback.captured.nanoseconds == latest.captured.nanoseconds:
-            return replace(self, history=(*self.history[:-1], feedback))
-        return self
+        """Return it after a feedback of all groups; see :func:`_after`."""
+        return replace(self, history=_after(self.history, feedback))
 
     def executions(self) -> tuple[Actuation, tuple[ActuationEvidence, ...]]:
         """Return what can now be shown to have been executed; each command is returned once."""
-        if not self.pending:
-            return self, ()
         found = []
         remaining = []
         for decision in self.pending:
@@ -207,7 +194,8 @@ class Actuation:
                 found.append(execution)
             elif not self._hopeless(decision):
                 remaining.append(decision)
-        return replace(self, pending=tuple(remaining)), tuple(found)
+        same = len(remaining) == len(self.pending)
+        return self if same else replace(self, pending=tuple(remaining)), tuple(found)
 
     def _find_acknowledged(self, decision: GateDecision) -> ActuationEvidence | None:
         for name, place in self.places.items():
@@ -276,6 +264,19 @@ class Actuation:
 
 def _appended(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
     return (*history[1 - _HISTORY :], feedback)
+
+
+def _after(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
+    """
+    Return a history after a feedback; those captured before the last one are passed over.
+
+    One of the same capture says more of that instant: it is that of another group of the command,
+    read from the same message.
+    """
+    latest = history[-1].captured.nanoseconds if history else -1
+    if feedback.captured.nanoseconds == latest:
+        history = history[:-1]
+    return history if feedback.captured.nanoseconds < latest else _appended(history, feedback)
 
 
 def same_on_wire(one: float, other: float) -> bool:

@@ -114,9 +114,9 @@ class Environment:
 def _on_message(state: State, event: MessageArrived) -> Step:
     arrivals, heartbeats = state.arrivals, state.heartbeats
     if state.setup.lockstep:
-        arrivals = arrivals.after(event.topic, event.captured)
-    if event.topic not in state.setup.contract.tf_topics:
-        # Transforms come from others than its drivers, too.
+        arrivals = arrivals.after(event.topic, event.captured, event.count)
+    # Transforms come from others than its drivers, too; many messages arrive at one instant.
+    if event.steady != heartbeats.robot and event.topic not in state.setup.contract.tf_topics:
         heartbeats = replace(heartbeats, robot=event.steady)
     return replace(state, arrivals=arrivals, heartbeats=heartbeats), ()
 

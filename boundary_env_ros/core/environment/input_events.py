@@ -40,22 +40,25 @@ class TimedEvent(InputEvent):
 @frozen
 class MessageArrived(InputEvent):
     """
-    A message came that is not decoded yet; what it holds follows.
+    Messages of a topic came that are not decoded yet; what they hold follows.
 
     Attributes
     ----------
     topic
-        Its topic, as the contract names it.
+        The topic, as the contract names it.
     captured
-        Its stamp, ns; needed in lockstep only.
+        The newest stamp, ns; needed in lockstep only.
     steady
-        When it arrived, ns.
+        When they arrived, ns.
+    count
+        How many there are.
 
     """
 
     topic: str
     captured: int | None
     steady: int
+    count: int = 1
 
 
 @frozen

@@ -9,10 +9,7 @@ from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.inputs import (
-    acknowledgement_inputs,
-    feedback_inputs,
-)
+from boundary_env_ros.core.sources.inputs import acknowledgement_inputs, feedback_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen, replace
@@ -159,10 +156,10 @@ class Arrivals:
         names |= set(contract.tf_topics) & set(topics)
         return cls(topics={name: topics[name] for name in names})
 
-    def after(self, topic: str, captured: int | None) -> Arrivals:
-        """Return them after a message, by the topic that the contract names and its stamp, ns."""
+    def after(self, topic: str, captured: int | None, count: int) -> Arrivals:
+        """Return them after messages of a topic that the contract names; newest stamp in ns."""
         topic = self.topics[topic]
-        counts = {**self.counts, topic: self.counts.get(topic, 0) + 1}
+        counts = {**self.counts, topic: self.counts.get(topic, 0) + count}
         newest = max(self.seen.get(topic, -1), -1 if captured is None else captured)
         return replace(self, counts=counts, seen={**self.seen, topic: newest})
 

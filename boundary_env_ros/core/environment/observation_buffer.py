@@ -55,8 +55,10 @@ class ObservationBuffer:
     ----------
     contract
         The contract.
+    specs
+        The fields that the environment judges by.
     fields
-        The fields by name, privileged ones among them.
+        All fields by name, privileged ones among them.
     sources
         What the record names as the source of each field that is not derived.
     past
@@ -77,6 +79,7 @@ class ObservationBuffer:
     """
 
     contract: Contract
+    specs: tuple[FieldSpec, ...]
     fields: Mapping[str, FieldSpec]
     sources: Mapping[str, str]
     past: int
@@ -103,15 +106,11 @@ class ObservationBuffer:
         derived = [spec.derived for spec in fields.values() if spec.derived is not None]
         return cls(
             contract=contract,
+            specs=(*contract.observation, *contract.state),
             fields=fields,
             sources={n: _source(s, topics) for n, s in fields.items() if s.derived is None},
             past=max((frames_needed(each) - 1 for each in derived), default=0),
         )
-
-    @property
-    def specs(self) -> tuple[FieldSpec, ...]:
-        """The fields that the environment judges by."""
-        return (*self.contract.observation, *self.contract.state)
 
     def forgotten(self) -> ObservationBuffer:
         """Return it without all that was seen: another episode begins."""

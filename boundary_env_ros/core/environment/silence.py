@@ -52,11 +52,7 @@ def recorder_silent(contract: Contract, beats: Heartbeats, now: ClockReading) ->
 
 
 def sensors_lost(
-    contract: Contract,
-    beats: Heartbeats,
-    buffer: ObservationBuffer,
-    view: View,
-    now: ClockReading,
+    contract: Contract, beats: Heartbeats, buffer: ObservationBuffer, view: View, now: ClockReading
 ) -> Mapping[str, str]:
     """
     Return the ending that fields which a view lacks stand for, with a sentence; empty if none.

@@ -10,11 +10,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import CallStep, WaitStep, WorldStep
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.environment_state import (
-    Output,
-    State,
-    Step,
-)
+from boundary_env_ros.core.environment.environment_state import Output, State, Step
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     BeginEpisode,
@@ -30,12 +26,7 @@ from boundary_env_ros.core.environment.task import sample, supply
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import (
-    Kind,
-    PrivilegedObservation,
-    ResetRecord,
-    Transition,
-)
+from boundary_env_ros.core.transition import Kind, PrivilegedObservation, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 

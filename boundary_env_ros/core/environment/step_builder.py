@@ -24,11 +24,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger,
 from boundary_env_ros.core.gate.rules.admission import UNHEARD
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import (
-    ActuationEvidence,
-    Kind,
-    Transition,
-)
+from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import TaskFailed
 from boundary_env_ros.frozen import replace
 

@@ -58,10 +58,7 @@ def parties_lost(state: State, now: ClockReading) -> Endings:
 
 
 def close(
-    state: State,
-    now: ClockReading,
-    found: Endings | None = None,
-    late: float | None = None,
+    state: State, now: ClockReading, found: Endings | None = None, late: float | None = None
 ) -> Step:
     """
     Close the step that goes on.

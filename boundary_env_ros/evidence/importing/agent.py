@@ -33,7 +33,6 @@ from boundary_env_ros.core.environment.input_events import (
     InputEvent,
 )
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
-from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.starting import run
 from boundary_env_ros.core.environment.step_builder import close_step
@@ -125,8 +124,7 @@ class ImportedAgent:
             name=DECLARER,
         )
         self._state = self._idle = replace(
-            State.of(setup),
-            actuation=Actuation.of(contract, ears.names, drivers_heard=False),
+            State.of(setup), actuation=Actuation.of(contract, ears.names, drivers_heard=False)
         )
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
@@ -269,8 +267,10 @@ class ImportedAgent:
         contract, state = self._contract, self._state
         made, step = self._held, self.step + 1
         view = state.buffer.view(state.episode.at(step), now)
-        why = '; '.join(state.buffer.lost(view).values())
-        endings = {SENSOR_LOST: (DECLARER, why)} if self._lost(view) else {}
+        # A field that the bag has not is not lost.
+        absent = {f.name for f in view.fields if f.status is FieldStatus.MISSING} - self._present
+        lost = [why for name, why in state.buffer.lost(view).items() if name not in absent]
+        endings = {SENSOR_LOST: (DECLARER, '; '.join(lost))} if lost else {}
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
@@ -339,15 +339,6 @@ class ImportedAgent:
                 *transition.diagnostics,
             ),
         )
-
-    def _lost(self, view: View) -> bool:
-        """Return whether a field ends the episode; one that the bag has not is not lost."""
-        absent = {
-            field.name
-            for field in view.fields
-            if field.status is FieldStatus.MISSING and field.name not in self._present
-        }
-        return bool(set(self._state.buffer.lost(view)) - absent)
 
 
 class _Judge:

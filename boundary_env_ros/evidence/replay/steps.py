@@ -21,10 +21,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.environment_state import Setup, State
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    ObservationField,
-)
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
@@ -92,7 +89,6 @@ class StepsAgain:
         )
         self._new = State.of(self._setup)
         self._buffer = self._new.buffer
-        self._specs = (*contract.observation, *contract.state)
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
@@ -100,7 +96,7 @@ class StepsAgain:
         #: Whether a step of this episode is missing, and how many came without a gap since then;
         #: -1 while what was seen before the first of those is made out.
         self._lacks, self._since = False, 0
-        self._stacked = frozenset(s.name for s in self._specs if s.derived is not None)
+        self._stacked = frozenset(s.name for s in self._buffer.specs if s.derived is not None)
 
     @property
     def begun(self) -> str:
@@ -209,11 +205,7 @@ class StepsAgain:
     # A step --------------------------------------------------------------------------------------
 
     def _close(
-        self,
-        then: Transition,
-        before: View,
-        view: View,
-        decisions: tuple[GateDecision, ...],
+        self, then: Transition, before: View, view: View, decisions: tuple[GateDecision, ...]
     ) -> Transition:
         buffer = self._buffer
         if self._lacks and then.request is not None:
@@ -288,7 +280,7 @@ class StepsAgain:
     ) -> View:
         """Freeze again what was measured, as the contract says, and keep it."""
         recorded = {field.name: field for field in fields}
-        for spec in self._specs:
+        for spec in self._buffer.specs:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue

@@ -18,9 +18,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import (
-    Pacing,
-)
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.environment import Environment
 from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -113,17 +111,14 @@ class AgentEnvironment:
         )
         self.timing = StepTiming(contract)
         self._outgoing = {
-            record: node.add_publisher(kind, node.topic_of(agent, topic), qos)
-            for record, kind, topic, qos in (
-                (Transition, msg.Transition, names.TRANSITION, names.RECORD),
-                (
-                    PrivilegedObservation,
-                    msg.PrivilegedObservation,
-                    names.PRIVILEGED_OBSERVATION,
-                    names.RECORD,
-                ),
-                (ActuationEvidence, msg.ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
-                (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
+            record: node.add_publisher(
+                getattr(msg, record.__name__), node.topic_of(agent, topic), qos
+            )
+            for record, topic, qos in (
+                (Transition, names.TRANSITION, names.RECORD),
+                (PrivilegedObservation, names.PRIVILEGED_OBSERVATION, names.RECORD),
+                (ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
+                (EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
         }
         self._transforms = TransformFields(contract, namespace=node.get_namespace())
@@ -284,8 +279,7 @@ class AgentEnvironment:
             self._node.get_logger().info(f'episode {episode} runs')
         if transition.overrun:
             self._node.get_logger().warning(
-                f'step {transition.id.step} of {episode}: '
-                'no action came in time, '
+                f'step {transition.id.step} of {episode}: no action came in time, '
                 f'held by the {transition.held_by}',
                 throttle_duration_sec=1.0,
             )

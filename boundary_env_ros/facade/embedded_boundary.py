@@ -10,8 +10,16 @@ from dataclasses import dataclass, field
 from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, slices_of
-from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Output, Outputs, Setup
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import (
+    FieldSampled,
+    GroupMeasured,
+    InputUnusable,
+    MessageArrived,
+    SensorsRead,
+)
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import OPERATOR
@@ -45,6 +53,7 @@ class _Topic:
     transforms: list[Input] = field(default_factory=list)
     picture: FieldSpec | None = None
     waiting: list[object] = field(default_factory=list)
+    newest: int | None = None
 
 
 class Boundary:
@@ -90,14 +99,17 @@ class Boundary:
             software_version=__version__,
         )
         self.environment = Environment(
-            contract,
-            digest=loaded.digest,
-            task=fitting_task(contract),
-            agent=agent,
-            topics=topics,
-            software_version=__version__,
+            Setup(
+                contract=contract,
+                digest=loaded.digest,
+                task=fitting_task(contract),
+                agent=agent,
+                topics=topics,
+                software_version=__version__,
+            )
         )
         self._transforms = TransformFields(contract)
+        self._unknown: dict[str, str] = {}  # why a field cannot be looked up
         self._uses = _uses(contract, topics)
         for item in self._transforms.inputs:
             self._uses[topics[item.topic]].transforms.append(item)
@@ -110,7 +122,6 @@ class Boundary:
 
     def forget(self, lease_id: str) -> None:
         """Begin again, with this lease."""
-        self._due = False
         self.images: dict[str, Image] = {}
         self.closed: list[StepResult] = []
         self.lease_id = lease_id
@@ -120,40 +131,48 @@ class Boundary:
     @property
     def state(self) -> EpisodeState:
         """Where the episode stands."""
-        return self.environment.state
+        return self.environment.state.episode.state
 
     @property
     def last(self) -> StepResult:
         """The last result."""
         return self.closed[-1]
 
-    def hear(self, topic: str, message: object, stamp: int | None, now: ClockReading) -> Effects:
+    def hear(self, topic: str, message: object, stamp: int | None, now: ClockReading) -> Outputs:
         """
         Keep a message of one of ``topics`` for :meth:`look`; what counts of every one is read.
 
         That is feedback, whose course is the evidence of execution, and the operator's device.
         """
-        uses, effects = self._uses[topic], list[Effect]()
-        if uses.fields or uses.feedback or uses.transforms:
-            due = self.environment.heard(uses.name, stamp, now.steady)
-            self._due = self._due or due
+        uses, outputs = self._uses[topic], list[Output]()
         uses.waiting.append(message)
+        uses.newest = stamp
         for item in uses.feedback:
             reading = item.read(message)
-            captured = _stamp(reading.stamp, now)
-            effects += self.environment.measured(item.name, reading.values, captured)
+            outputs += self.environment.apply(
+                GroupMeasured(
+                    name=item.name, values=reading.values, captured=_stamp(reading.stamp, now)
+                )
+            )
         for item in uses.operator:
             self._measure(item, message, now)
         for item in uses.transforms:
             item.read(message)
-        return tuple(effects)
+        return tuple(outputs)
 
-    def look(self, now: ClockReading) -> Effects:
+    def look(self, now: ClockReading) -> Outputs:
         """Read the newest of each topic: all of them arrived at this one instant."""
+        due = False
         for uses in self._uses.values():
             if not uses.waiting:
                 continue
-            newest = uses.waiting[-1]
+            newest, count = uses.waiting[-1], len(uses.waiting)
+            if uses.fields or uses.feedback or uses.transforms:
+                came = MessageArrived(
+                    topic=uses.name, captured=uses.newest, steady=now.steady, count=count
+                )
+                self.environment.apply(came)
+                due = True
             if uses.picture is not None:
                 self.images[uses.picture.name] = pixels_of(uses.picture, newest)
             for item in uses.gate:
@@ -163,11 +182,14 @@ class Boundary:
                     if self._use(item.name, item.read(message), now):
                         break  # one that measured nothing is passed over
             uses.waiting.clear()
-        unusable = self.environment.unusable
-        for name, reading in self._transforms.new(now.ros.nanoseconds, unusable):
+        unknown = dict.fromkeys(self._unknown, '')
+        for name, reading in self._transforms.new(now.ros.nanoseconds, self._unknown):
             self._use(name, reading, now)
-        due, self._due = self._due, False
-        return self.environment.go_on(now) if due else ()
+        for name, why in (unknown | self._unknown).items():
+            self.environment.apply(InputUnusable(name=name, why=why))
+        if not due or not self.environment.state.due:
+            return ()
+        return self.environment.apply(SensorsRead(now=now))
 
     def _measure(self, item: Input, message: object, now: ClockReading) -> None:
         reading = item.read(message)
@@ -178,7 +200,9 @@ class Boundary:
         )
 
     def _use(self, name: str, reading: Reading, now: ClockReading) -> bool:
-        return self.environment.take(name, reading.sample(_stamp(reading.stamp, now)))
+        sample = reading.sample(_stamp(reading.stamp, now))
+        self.environment.apply(FieldSampled(name=name, sample=sample))
+        return self.environment.state.buffer.latest.get(name) is sample
 
 
 def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:

@@ -23,9 +23,21 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import ABANDONED
-from boundary_env_ros.core.environment.environment import Begin, Effect
+from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    DeadlinesDue,
+    Decided,
+    EndEpisode,
+    GateReported,
+    InputEvent,
+    RecorderReported,
+    WorldAdvanced,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
@@ -53,7 +65,7 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_writer import RunWriter
 
-Sink = Callable[[Effect | ActionRequest | GateDecision | SavedState], None]
+Sink = Callable[[Output | ActionRequest | GateDecision | SavedState], None]
 
 
 class EmbeddedWorld:
@@ -124,8 +136,7 @@ class EmbeddedWorld:
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
         self._shared = SharedWorld(
-            {agent: boundary.environment for agent, boundary in self._boundaries.items()},
-            contract,
+            {agent: boundary.environment for agent, boundary in self._boundaries.items()}, contract
         )
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''
@@ -273,10 +284,15 @@ class EmbeddedWorld:
         self._closed = True
         try:
             for boundary in self._boundaries.values():
-                ending = boundary.environment.end(
-                    ABANDONED, self._client, 'the client closed', self._instant()
+                self._apply(
+                    boundary,
+                    EndEpisode(
+                        ending=ABANDONED,
+                        declared_by=self._client,
+                        message='the client closed',
+                        now=self._instant(),
+                    ),
                 )
-                self._carry(boundary, ending)
         finally:
             if self._record is not None:
                 self._record.close()
@@ -303,7 +319,7 @@ class EmbeddedWorld:
             for push in self._plugin.pushed():
                 self._tell(self._events[push.agent].pushed(push))
 
-    def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
+    def _sink(self, record: Output | ActionRequest | GateDecision | SavedState) -> None:
         if self._record is not None:
             self._record.add(record, self._instant())
             if isinstance(record, Transition):
@@ -322,14 +338,14 @@ class EmbeddedWorld:
     def _begin(self, boundary: Boundary, begin: Begin, drawn_seed: int) -> None:
         episode_id, lease_id = str(uuid.uuid4()), str(uuid.uuid4())
         now = self._instant()
-        _, effects = boundary.environment.begin(
-            begin, episode_id=episode_id, drawn_seed=drawn_seed, now=now
+        outputs = boundary.environment.apply(
+            BeginEpisode(begin=begin, episode_id=episode_id, drawn_seed=drawn_seed, now=now)
         )
         boundary.forget(lease_id)
         # The gate must hear of the episode before it can be armed for it.
-        for effect in effects:
-            if isinstance(effect, EpisodeStatus):
-                self._decided(boundary, boundary.gate.apply(EpisodeTold(status=effect, now=now)))
+        for output in outputs:
+            if isinstance(output, EpisodeStatus):
+                self._decided(boundary, boundary.gate.apply(EpisodeTold(status=output, now=now)))
         boundary.gate.apply(
             Arm(
                 digest=self._digest,
@@ -341,14 +357,14 @@ class EmbeddedWorld:
             )
         )
         self._alive(boundary)
-        self._carry(boundary, effects)
+        self._dispatch(boundary, outputs)
 
     def _check_reset(self, boundary: Boundary) -> None:
         if boundary.state is EpisodeState.RUNNING:
             return
         message = boundary.environment.status(self._instant()).message
         unsent = sorted(boundary.topics - {self._contract.tf_topics[1]} - set(self._robot.topics))
-        unusable = boundary.environment.unusable.items()
+        unusable = boundary.environment.state.buffer.unusable.items()
         unknown = '; '.join(f'{name}: {why}' for name, why in unusable if why)
         raise ResetFailed(
             message
@@ -368,8 +384,8 @@ class EmbeddedWorld:
         In one process they live and die together.
         """
         now, environment, gate = self._instant(), boundary.environment, boundary.gate
-        self._carry(boundary, environment.recorder_status(now))
-        self._carry(boundary, environment.gate_status(gate.state.status(now), now))
+        self._apply(boundary, RecorderReported(now=now))
+        self._apply(boundary, GateReported(status=gate.state.status(now), now=now))
         self._decided(boundary, gate.apply(EpisodeTold(status=environment.status(now), now=now)))
 
     def _decided(self, boundary: Boundary, decisions: Sequence[GateDecision]) -> None:
@@ -385,25 +401,28 @@ class EmbeddedWorld:
             self._sink(whole)
             if self._events:
                 self._tell(self._events[boundary.agent].decision(whole))
-            self._carry(boundary, boundary.environment.decision(whole, now))
+            self._apply(boundary, Decided(decision=whole, now=now))
 
-    def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, (ResetWorld, SimStepRequest)):
-                self._shared.ask(boundary.agent, effect)
+    def _apply(self, boundary: Boundary, event: InputEvent) -> None:
+        self._dispatch(boundary, boundary.environment.apply(event))
+
+    def _dispatch(self, boundary: Boundary, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, (ResetWorld, SimStepRequest)):
+                self._shared.ask(boundary.agent, output)
             else:
                 now = self._instant()
-                if isinstance(effect, Transition):
+                if isinstance(output, Transition):
                     result = StepResult(
-                        transition=effect, delivered=now, images=dict(boundary.images)
+                        transition=output, delivered=now, images=dict(boundary.images)
                     )
                     boundary.closed.append(result)
                     boundary.on_result(result)
-                self._sink(effect)
-                if isinstance(effect, EpisodeStatus):
+                self._sink(output)
+                if isinstance(output, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.
                     self._decided(
-                        boundary, boundary.gate.apply(EpisodeTold(status=effect, now=now))
+                        boundary, boundary.gate.apply(EpisodeTold(status=output, now=now))
                     )
 
     # The world -----------------------------------------------------------------------------------
@@ -428,7 +447,7 @@ class EmbeddedWorld:
         answer = self._robot.reset(request, self._now)
         self._tell_pushed()
         for boundary in self._boundaries.values():
-            self._carry(boundary, boundary.environment.world_reset(answer, self._instant()))
+            self._apply(boundary, WorldAnswered(answer=answer, now=self._instant()))
 
     def _advance(self, advances: Mapping[str, SimStepRequest]) -> None:
         for boundary in self._boundaries.values():
@@ -448,11 +467,11 @@ class EmbeddedWorld:
             owner = self._owner.get(emission.topic)
             if owner is not None and emission.fields is not None:
                 message = PlainMessage(emission.fields)
-                effects = owner.hear(emission.topic, message, emission.stamp or None, now)
-                if effects:
-                    self._carry(owner, effects)
+                outputs = owner.hear(emission.topic, message, emission.stamp or None, now)
+                if outputs:
+                    self._dispatch(owner, outputs)
         for boundary in self._boundaries.values():
-            self._carry(boundary, boundary.look(now))
+            self._dispatch(boundary, boundary.look(now))
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
@@ -462,11 +481,11 @@ class EmbeddedWorld:
             )
             self._decided(boundary, boundary.gate.apply(WorldMoved(report=report, now=now)))
             # However long the world took: what records is this process, and it is here.
-            self._carry(boundary, boundary.environment.recorder_status(now))
-            self._carry(boundary, boundary.environment.advanced(report, now))
+            self._apply(boundary, RecorderReported(now=now))
+            self._apply(boundary, WorldAdvanced(report=report, now=now))
             if boundary.state is EpisodeState.RESETTING:
                 # A step of the reset that waits has a deadline, which is looked at here alone.
-                self._carry(boundary, boundary.environment.watch(self._instant()))
+                self._apply(boundary, DeadlinesDue(now=self._instant()))
 
 
 def _check(contract: Contract) -> None:

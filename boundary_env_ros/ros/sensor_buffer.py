@@ -90,7 +90,7 @@ class SensorBuffer:
     due
         Is called when it is time to look at a message that the executor handed over.
     unusable
-        Takes why what came last of a field, or of ``feedback.GROUP``, could not be used.
+        Is told why what came last of a field, or of ``feedback.GROUP``, could not be used.
 
     """
 
@@ -104,9 +104,10 @@ class SensorBuffer:
         heard: Heard,
         stamped: bool,
         due: Callable[[], None],
-        unusable: dict[str, str],
+        unusable: Callable[[str, str], None],
     ) -> None:
-        self._node, self._heard, self._unusable = node, heard, unusable
+        self._node, self._heard, self._on_unusable = node, heard, unusable
+        self._read_before: set[str] = set()
         self._framed: set[str] = set()
         self._feedback: deque[tuple[_Topic, Arrival]] = deque(maxlen=_FEEDBACK_KEPT)
         topics: dict[str, _Topic] = {}
@@ -197,10 +198,10 @@ class SensorBuffer:
             inputs |= {f'feedback.{item.name}': item for item in topic.feedback}
             for use, item in inputs.items():
                 place = topic.subscription.topic_name
-                if use not in self._unusable and (
+                if use not in self._read_before and (
                     problem := self._node.other_type(place, item.type)
                 ):
-                    self._unusable[use] = problem
+                    self._unusable(use, problem)
 
     def _read(
         self,
@@ -215,14 +216,18 @@ class SensorBuffer:
             message = arrival.message(topic.kind)
             reading = item.read(message)
             self._compare_frame(item, topic, message)
-            self._unusable[use or item.name] = reading.problem
+            self._unusable(use or item.name, reading.problem)
             return bool(hand(item.name, reading))
         except OfAnother:
             return False
         except Exception as error:  # noqa: BLE001 - whatever a message leads to
-            self._unusable[use or item.name] = str(error)
+            self._unusable(use or item.name, str(error))
             self._node.refuse(topic.name, error)
             return False
+
+    def _unusable(self, use: str, why: str) -> None:
+        self._read_before.add(use)
+        self._on_unusable(use, why)
 
     def _compare_frame(self, item: Input, topic: _Topic, message: Any) -> None:
         """Warn once of a field whose messages are of another frame than the contract says."""

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import StepDue
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
@@ -152,10 +153,12 @@ class HeldUpBench(Bench):
             def act() -> None:
                 status = self.environment.status(self.instant())
                 if status.state is EpisodeState.RUNNING and status.id.episode_id == episode_id:
-                    self._take(self.environment.tick(self.instant(), late / 1e3))
+                    self._take(
+                        self.environment.apply(StepDue(now=self.instant(), late=late / 1e3))
+                    )
 
             self.after(late, act)
-            if self.environment.state is EpisodeState.RUNNING:
+            if self.environment.state.episode.state is EpisodeState.RUNNING:
                 self.after(100, lambda: tick(number + 1))
 
         self.after(100, lambda: tick(1))

@@ -19,6 +19,7 @@ from pettingzoo.test import api_test, seed_test
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.input_events import GateReported, RecorderReported
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
@@ -268,9 +269,11 @@ def test_only_whose_turn_it_is_is_lost_to_silence_and_the_turn_passes_on() -> No
     now = world._instant()
     later = replace(now, steady=now.steady + passed)
     for agent, boundary in world._boundaries.items():
-        boundary.environment.recorder_status(later)
-        boundary.environment.gate_status(boundary.gate.state.status(later), later)
-        world._carry(boundary, world._shared.watch(agent, later))
+        boundary.environment.apply(RecorderReported(now=later))
+        boundary.environment.apply(
+            GateReported(status=boundary.gate.state.status(later), now=later)
+        )
+        world._dispatch(boundary, world._shared.watch(agent, later))
     assert world._boundaries['cart_b'].last.transition.ending == 'policy_lost'
     assert world.running == ('cart_a',)
     # The step of the one that is lost passes, and it is the turn of the other.

@@ -96,7 +96,7 @@ class Looked:
             heard=self._on_heard,
             stamped=True,
             due=lambda: None,
-            unusable={},
+            unusable=lambda name, why: None,
         )
 
     def _on_heard(self, topic: str, stamp: int | None, steady: int) -> bool:

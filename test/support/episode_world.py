@@ -23,11 +23,28 @@ from boundary_env_ros.core.contract.model import (
     PublishStep,
 )
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.environment import Begin, Effect, Environment
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Output, Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    DeadlinesDue,
+    Decided,
+    FieldSampled,
+    GateReported,
+    GroupMeasured,
+    InputEvent,
+    MessageArrived,
+    RecorderReported,
+    SensorsRead,
+    StepDue,
+    WorldAdvanced,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
-from boundary_env_ros.core.environment.reset import ResetEffect, ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset import ResetOutput, ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
 from boundary_env_ros.core.gate.events import (
@@ -145,9 +162,15 @@ class EpisodeWorld:
         self.time.ros_paused = self.lockstep
         topics = {topic: f'/{topic}' for topic in sensor_topics(self.contract)}
         self.environment = Environment(
-            self.contract, digest=DIGEST, agent=AGENT, topics=topics,
-            task=task or GoToGoal(**self.contract.task.parameters), software_version='test',
-        )  # fmt: skip
+            Setup(
+                contract=self.contract,
+                digest=DIGEST,
+                agent=AGENT,
+                topics=topics,
+                task=task or GoToGoal(**self.contract.task.parameters),
+                software_version='test',
+            )
+        )
         self.gate = Gate(
             self.contract, digest=DIGEST, agent=AGENT, software_version='test',
             topics={i.name: topics[i.topic] for i in gate_inputs(self.contract)},
@@ -168,7 +191,7 @@ class EpisodeWorld:
         self.holds: set[str] = set()
         self.held: list[Callable[[], None]] = []
         self.advances: list[SimStepRequest] = []
-        self.asked: list[ResetEffect] = []
+        self.asked: list[ResetOutput] = []
         self.advance_error = ''
 
         self.transitions: list[Transition] = []
@@ -197,11 +220,13 @@ class EpisodeWorld:
         asked = {'digest': DIGEST, 'client': client, 'seed': seed, 'options': options, **begin}
         if self.lockstep:
             self.signs_of_life()
-        _, effects = self.environment.begin(
-            Begin(**asked),
-            episode_id=f'episode-{self.episodes}',
-            drawn_seed=99,
-            now=self.now,
+        effects = self.environment.apply(
+            BeginEpisode(
+                begin=Begin(**asked),
+                episode_id=f'episode-{self.episodes}',
+                drawn_seed=99,
+                now=self.now,
+            )
         )
         self.sequence = 0
         self.thinking.clear()
@@ -253,7 +278,7 @@ class EpisodeWorld:
     @property
     def state(self) -> EpisodeState:
         """Where the episode stands."""
-        return self.environment.state
+        return self.environment.state.episode.state
 
     @property
     def slice(self) -> float:
@@ -277,18 +302,18 @@ class EpisodeWorld:
         if 'gate' in self.alive:
             self.decided(self.gate.apply(Tick(now=self.now)))
         if 'environment' in self.alive:
-            self.carry(self.environment.watch(self.now))
+            self.apply(DeadlinesDue(now=self.now))
             if self.state is EpisodeState.RUNNING and self.time.steady >= self.next_tick:
                 late = (self.time.steady - self.next_tick) / NANOSECONDS
                 self.next_tick += to_nanoseconds(self.contract.period)
-                self.carry(self.environment.tick(self.now, late))
+                self.apply(StepDue(now=self.now, late=late))
 
     def signs_of_life(self) -> None:
         """Let gate, environment and recorder say that they live."""
         if 'recorder' in self.alive:
-            self.carry(self.environment.recorder_status(self.now))
+            self.apply(RecorderReported(now=self.now))
         if 'gate' in self.alive:
-            self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
+            self.apply(GateReported(status=self.gate.state.status(self.now), now=self.now))
         if 'environment' in self.alive:
             self.heard(self.environment.status(self.now))
 
@@ -321,8 +346,10 @@ class EpisodeWorld:
         )
         now = self.now
         (spec,) = (spec for spec in self.contract.fields if spec.name == name)
-        self.environment.heard(spec.topic, captured.nanoseconds, now.steady)
-        self.environment.take(name, sample)
+        self.environment.apply(
+            MessageArrived(topic=spec.topic, captured=captured.nanoseconds, steady=now.steady)
+        )
+        self.environment.apply(FieldSampled(name=name, sample=sample))
         if name == 'velocity':
             speed = self.robot.speed
             self.witness.feedback(speed, now, captured.nanoseconds)
@@ -331,7 +358,7 @@ class EpisodeWorld:
                     Measured(name='feedback.base', values=speed, captured=captured, now=now)
                 )
             )
-            self.carry(self.environment.measured('base', speed, captured))
+            self.apply(GroupMeasured(name='base', values=speed, captured=captured))
         if name == 'scan':
             measured = (ahead, math.inf, 1.0, 1.0)
             self.decided(
@@ -339,9 +366,18 @@ class EpisodeWorld:
                     Measured(name='obstacle.scan', values=measured, captured=captured, now=now)
                 )
             )
-        self.carry(self.environment.go_on(now))
+        self.apply(SensorsRead(now=now))
 
-    def carry(self, effects: Iterable[Effect]) -> None:
+    def apply(self, event: InputEvent) -> None:
+        """Let something happen to the environment, and do what comes of it."""
+        self.carry(self.environment.apply(event))
+
+    def judge_by(self, task: Task) -> None:
+        """Let another task judge from now on."""
+        state = self.environment.state
+        self.environment.state = replace(state, setup=replace(state.setup, task=task))
+
+    def carry(self, effects: Iterable[Output]) -> None:
         """Bring effects of the environment to whom they are for."""
         for effect in effects:
             if isinstance(effect, Transition):
@@ -395,7 +431,7 @@ class EpisodeWorld:
             return
         self.to_arm = None
         self.witness.armed()
-        self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
+        self.apply(GateReported(status=self.gate.state.status(self.now), now=self.now))
 
     def reset_world(self, asked: ResetWorld) -> None:
         """Let the robot answer a reset."""
@@ -411,7 +447,7 @@ class EpisodeWorld:
             completed=self.time.ros,
             confirmed_by='point robot',
         )
-        self.carry(self.environment.world_reset(answer, self.now))
+        self.apply(WorldAnswered(answer=answer, now=self.now))
 
     def act(self, observation: Observation) -> None:
         """Let the policy act on an observation, if it lives and has something to say."""
@@ -441,17 +477,17 @@ class EpisodeWorld:
             if self.loses > 0:
                 self.loses -= 1
                 continue
-            self.carry(self.environment.decision(whole, self.now))
+            self.apply(Decided(decision=whole, now=self.now))
 
     def deactivate_gate(self) -> None:
         """Deactivate the gate, which takes no time here; then it is silent."""
         while decisions := self.gate.apply(Deactivate(now=self.now)):
             self.decided(decisions)
-            self.carry(self.environment.gate_status(self.gate.state.status(self.now), self.now))
+            self.apply(GateReported(status=self.gate.state.status(self.now), now=self.now))
             self.time.wait(self.contract.safety.gate_period)
         self.witness.forget()
         told = replace(self.gate.state.status(self.now), state=GateState.INACTIVE)
-        self.carry(self.environment.gate_status(told, self.now))
+        self.apply(GateReported(status=told, now=self.now))
         self.alive.discard('gate')
 
     def press(self) -> None:
@@ -486,7 +522,7 @@ class EpisodeWorld:
         )  # fmt: skip
         answer = Advanced(report=report, now=self.time.ros)
         if self.advance_error:
-            self.carry(self.environment.advanced(answer, self.now))
+            self.apply(WorldAdvanced(report=answer, now=self.now))
             return
         for name in names:
             if name in self.holds:
@@ -494,4 +530,4 @@ class EpisodeWorld:
             else:
                 self.speak(name, stamp)
         self.decided(self.gate.apply(WorldMoved(report=answer, now=self.now)))
-        self.carry(self.environment.advanced(answer, self.now))
+        self.apply(WorldAdvanced(report=answer, now=self.now))

@@ -8,8 +8,16 @@ from dataclasses import replace
 import uuid
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.environment import Begin
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    DeadlinesDue,
+    Decided,
+    GateReported,
+    RecorderReported,
+    WorldAdvanced,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld
@@ -62,14 +70,14 @@ class LockstepBench(Bench):
         )
         name = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
         self._lease, self._sequence = f'lease-{name[:8]}', 0
-        _, effects = self.environment.begin(
-            begin, episode_id=name, drawn_seed=0, now=self.instant()
+        effects = self.environment.apply(
+            BeginEpisode(begin=begin, episode_id=name, drawn_seed=0, now=self.instant())
         )
         self._pending += effects
-        while self._pending or not self.environment.state.over:
+        while self._pending or not self.environment.state.episode.state.over:
             if not self._pending:
                 self._peers(name, client)
-                self._pending += self.environment.watch(self.instant())
+                self._pending += self.environment.apply(DeadlinesDue(now=self.instant()))
             pending, self._pending = self._pending, []
             for effect in pending:
                 self._handle(effect)
@@ -78,7 +86,7 @@ class LockstepBench(Bench):
             self._publish(self.gate.apply(Tick(now=self.instant())))
 
     def _peers(self, name: str, client: str) -> None:
-        if self.environment.state is EpisodeState.RESETTING:
+        if self.environment.state.episode.state is EpisodeState.RESETTING:
             self.gate.apply(
                 Arm(
                     digest=self.digest,
@@ -89,9 +97,9 @@ class LockstepBench(Bench):
                     now=self.instant(),
                 )
             )
-        self._pending += self.environment.recorder_status(self.instant())
+        self._pending += self.environment.apply(RecorderReported(now=self.instant()))
         status = self.gate.state.status(self.instant())
-        self._pending += self.environment.gate_status(status, self.instant())
+        self._pending += self.environment.apply(GateReported(status=status, now=self.instant()))
 
     def _take(self, effects: tuple[object, ...]) -> None:
         self._pending += effects
@@ -116,12 +124,12 @@ class LockstepBench(Bench):
                 self.command(stamped)
                 self._obey(decision.command)
             self.note(stamped)
-            self._pending += self.environment.decision(stamped, self.instant())
+            self._pending += self.environment.apply(Decided(decision=stamped, now=self.instant()))
 
     def _answer_in_turn(self, observation: Observation) -> None:
         status = self.environment.status(self.instant())
         self.gate.apply(EpisodeTold(status=status, now=self.instant()))
-        if self.environment.state is not EpisodeState.RUNNING:
+        if self.environment.state.episode.state is not EpisodeState.RUNNING:
             return
         name, policy = self._client
         delivered = self.instant()
@@ -173,4 +181,4 @@ class LockstepBench(Bench):
         self.keep(report)
         advanced = Advanced(report=report, now=self.now)
         self._publish(self.gate.apply(WorldMoved(report=advanced, now=self.instant())))
-        self._pending += self.environment.advanced(advanced, self.instant())
+        self._pending += self.environment.apply(WorldAdvanced(report=advanced, now=self.instant()))

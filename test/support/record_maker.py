@@ -23,8 +23,23 @@ from typing import Any
 import uuid
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.environment import Begin, Environment
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    DeadlinesDue,
+    Decided,
+    FieldSampled,
+    GateReported,
+    GroupMeasured,
+    MessageArrived,
+    RecorderReported,
+    SensorsRead,
+    StepDue,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
@@ -124,12 +139,14 @@ class Bench(CartSensors):
             + [('feedback', item) for item in feedback_inputs(contract)]
         )
         self.environment = Environment(
-            contract,
-            digest=digest,
-            task=task,
-            agent='cart',
-            topics=topics,
-            software_version=VERSION,
+            Setup(
+                contract=contract,
+                digest=digest,
+                task=task,
+                agent='cart',
+                topics=topics,
+                software_version=VERSION,
+            )
         )
         self.gate = Gate(
             contract,
@@ -156,9 +173,12 @@ class Bench(CartSensors):
             (50, self._scan),
             (100, self._pose_and_camera),
             (20, self._gate_tick),
-            (20, lambda: self._take(self.environment.watch(self.instant()))),
+            (20, lambda: self._take(self.environment.apply(DeadlinesDue(now=self.instant())))),
             (50, self._gate_status),
-            (500, lambda: self._take(self.environment.recorder_status(self.instant()))),
+            (
+                500,
+                lambda: self._take(self.environment.apply(RecorderReported(now=self.instant()))),
+            ),
         ):
             self._repeat(every * MS, what)
 
@@ -229,7 +249,11 @@ class Bench(CartSensors):
                 continue
             reading = item.read(message)
             if kind != 'gate':
-                self.environment.heard(item.topic, reading.stamp, self.instant().steady)
+                self.environment.apply(
+                    MessageArrived(
+                        topic=item.topic, captured=reading.stamp, steady=self.instant().steady
+                    )
+                )
             stamp = self.stamp()
             captured = None if reading.stamp is None else replace(stamp, nanoseconds=reading.stamp)
             if kind == 'gate':
@@ -244,11 +268,15 @@ class Bench(CartSensors):
                     )
                 )
             elif kind == 'feedback':
-                self._take(self.environment.measured(item.name, reading.values, captured))
+                self._take(
+                    self.environment.apply(
+                        GroupMeasured(name=item.name, values=reading.values, captured=captured)
+                    )
+                )
             else:
                 sample = reading.sample(captured, published, arrived)
-                self.environment.take(item.name, sample)
-        self._take(self.environment.go_on(self.instant()))
+                self.environment.apply(FieldSampled(name=item.name, sample=sample))
+        self._take(self.environment.apply(SensorsRead(now=self.instant())))
 
     def press(self, *, pressed: bool) -> None:
         """Press or release the emergency stop."""
@@ -270,14 +298,14 @@ class Bench(CartSensors):
             options=options,
         )
         name = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
-        _, effects = self.environment.begin(
-            begin, episode_id=name, drawn_seed=0, now=self.instant()
+        effects = self.environment.apply(
+            BeginEpisode(begin=begin, episode_id=name, drawn_seed=0, now=self.instant())
         )
         self._lease, self._sequence = f'lease-{name[:8]}', 0
         self._take(effects)
         self.run_until(lambda: self._arms(name, client))
         self._busy = False
-        self.run_until(lambda: self.environment.state.over)
+        self.run_until(lambda: self.environment.state.episode.state.over)
         rest = self.now + 1_500 * MS
         self.run_until(lambda: self.now >= rest)
 
@@ -324,10 +352,10 @@ class Bench(CartSensors):
             completed=self.stamp().nanoseconds,
             confirmed_by='cart_on_paper',
         )
-        self._take(self.environment.world_reset(answer, self.instant()))
+        self._take(self.environment.apply(WorldAnswered(answer=answer, now=self.instant())))
 
     def _observe(self, observation: Observation) -> None:
-        if self._busy or self.environment.state is not EpisodeState.RUNNING:
+        if self._busy or self.environment.state.episode.state is not EpisodeState.RUNNING:
             return
         name, policy = self._client
         think = self.random.lognormvariate(math.log(15), 0.4)
@@ -363,7 +391,7 @@ class Bench(CartSensors):
         self._publish(self.gate.apply(Request(request=request, now=self.instant())))
 
     def _answer(self, decision: GateDecision) -> None:
-        self._take(self.environment.decision(decision, self.instant()))
+        self._take(self.environment.apply(Decided(decision=decision, now=self.instant())))
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
         for decision in decisions:
@@ -400,7 +428,9 @@ class Bench(CartSensors):
 
     def _gate_status(self) -> None:
         self._take(
-            self.environment.gate_status(self.gate.state.status(self.instant()), self.instant())
+            self.environment.apply(
+                GateReported(status=self.gate.state.status(self.instant()), now=self.instant())
+            )
         )
 
     # The cart ------------------------------------------------------------------------------------
@@ -419,7 +449,7 @@ class Bench(CartSensors):
             status = self.environment.status(self.instant())
             if status.state is EpisodeState.RUNNING and status.id.episode_id == episode_id:
                 self.after(100, tick)
-                self._take(self.environment.tick(self.instant(), 0.0002))
+                self._take(self.environment.apply(StepDue(now=self.instant(), late=0.0002)))
 
         self.after(100, tick)
 

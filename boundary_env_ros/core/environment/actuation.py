@@ -18,10 +18,9 @@ said of the one before has the same values.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import field
 import math
-from types import MappingProxyType
 from typing import NamedTuple
 
 from boundary_env_ros.core.angles import all_near
@@ -31,7 +30,7 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import ActuationEvidence
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 
 _HISTORY = 512
 #: Within this, of its size, a value on the wire is the same: a driver may say it in float32.
@@ -63,52 +62,43 @@ class Place(NamedTuple):
     start: int
 
 
+@frozen
 class Actuation:
     """
     Matches commands with feedback.
 
-    Parameters
+    Attributes
     ----------
     threshold
         Change towards the command that counts, for each dimension, command units.
     patience
-        Seconds after which feedback would rather show a later command.
+        Nanoseconds after which feedback would rather show a later command.
     angles
         Dimensions that wrap: the feedback may say them a whole turn further on.
-    groups
-        Names of the groups of the command, in their order.
-    acknowledged
+    places
         What drivers say that they applied, by the name of the input.
     source
         Topics of the feedback.
-
-    Attributes
-    ----------
-    source
-        Topics of the feedback.
+    groups
+        What was measured last of each group of the command, in their order.
+    history
+        The last feedback of the whole command, the newest last.
+    acknowledged
+        What drivers said last that they applied, by the name of the input.
+    pending
+        Commands that still lack their evidence.
 
     """
 
-    def __init__(
-        self,
-        threshold: Vector,
-        patience: float,
-        angles: Collection[int] = (),
-        groups: Sequence[str] = (),
-        acknowledged: Mapping[str, Place] = MappingProxyType({}),
-        source: str = '',
-    ) -> None:
-        self.source = source
-        self._angles = angles
-        self._threshold = threshold
-        self._patience = to_nanoseconds(patience)
-        self._history: deque[Feedback] = deque(maxlen=_HISTORY)
-        self._groups: dict[str, Vector | None] = dict.fromkeys(groups)
-        self._places = acknowledged
-        self._acknowledged: dict[str, deque[Feedback]] = {
-            name: deque(maxlen=_HISTORY) for name in acknowledged
-        }
-        self._open: list[GateDecision] = []
+    threshold: Vector
+    patience: int
+    angles: Collection[int] = ()
+    places: Mapping[str, Place] = field(default_factory=dict)
+    source: str = ''
+    groups: Mapping[str, Vector | None] = field(default_factory=dict)
+    history: tuple[Feedback, ...] = ()
+    acknowledged: Mapping[str, tuple[Feedback, ...]] = field(default_factory=dict)
+    pending: tuple[GateDecision, ...] = ()
 
     @classmethod
     def of(
@@ -124,62 +114,49 @@ class Actuation:
         topics
             Resolved topic of every topic that the contract names.
         drivers_heard
-            Whether what drivers acknowledge will be told; without it no command waits for that.
+            Whether what drivers acknowledge will come; without it no command waits for that.
 
         """
-        acknowledged = {
-            f'{ACKNOWLEDGEMENT}.{group.name}': Place(
-                topics[group.acknowledgement.topic], part.start
-            )
-            for group, part in slices_of(contract.action)
-            if drivers_heard and group.acknowledgement is not None
-        }
         feedback = (topics[group.feedback.topic] for group in contract.action)
         return cls(
-            tuple(value for group in contract.action for value in group.feedback.threshold),
-            patience=contract.safety.command_timeout,
+            threshold=tuple(v for group in contract.action for v in group.feedback.threshold),
+            patience=to_nanoseconds(contract.safety.command_timeout),
             angles=contract.angles,
-            groups=[group.name for group in contract.action],
-            acknowledged=acknowledged,
+            places={
+                f'{ACKNOWLEDGEMENT}.{group.name}': Place(
+                    topics[group.acknowledgement.topic], part.start
+                )
+                for group, part in slices_of(contract.action)
+                if drivers_heard and group.acknowledgement is not None
+            },
             source=' '.join(dict.fromkeys(feedback)),
+            groups=dict.fromkeys(group.name for group in contract.action),
         )
-
-    def clear(self) -> None:
-        """Forget everything: a new episode begins."""
-        self._history.clear()
-        for said in self._acknowledged.values():
-            said.clear()
-        self._open.clear()
-        self._groups = dict.fromkeys(self._groups)
 
     @property
     def latest(self) -> Feedback | None:
         """Return the latest feedback."""
-        return self._history[-1] if self._history else None
+        return self.history[-1] if self.history else None
 
-    @property
-    def open(self) -> bool:
-        """Whether a command still lacks its evidence."""
-        return bool(self._open)
-
-    def commanded(self, decision: GateDecision) -> None:
-        """Take note of a command that was published, if its execution could be seen."""
-        if decision.commanded is not None and decision.published and self._is_change(decision):
-            self._open.append(decision)
+    def commanded(self, decision: GateDecision) -> Actuation:
+        """Return it after a command that was published, if its execution could be seen."""
+        if decision.commanded is None or not decision.published or not self._is_change(decision):
+            return self
+        return replace(self, pending=(*self.pending, decision))
 
     def _is_change(self, decision: GateDecision) -> bool:
         # With a driver that says what it applied, every change can be seen.
         return any(
             abs(command - previous) >= 2.0 * least
-            or (self._acknowledged and not same_on_wire(command, previous))
+            or (self.places and not same_on_wire(command, previous))
             for previous, command, least in zip(
-                decision.inputs.previous_command, decision.command, self._threshold, strict=False
+                decision.inputs.previous_command, decision.command, self.threshold, strict=False
             )
         )
 
-    def heard(self, name: str, values: Vector, captured: Stamp | None) -> None:
+    def after(self, name: str, values: Vector, captured: Stamp | None) -> Actuation:
         """
-        Take the measured state of one group, or what its driver acknowledged.
+        Return it after the measured state of one group, or what its driver acknowledged.
 
         What the robot did is known as soon as every group was measured.
 
@@ -188,51 +165,42 @@ class Actuation:
         name
             Of the group, or of the input of its acknowledgement.
         values, captured
-            What was said, and when that was so; what has no stamp shows nothing.
+            What was measured or acknowledged, and when; what has no stamp shows nothing.
 
         """
-        acknowledged = self._acknowledged.get(name)
-        if acknowledged is None:
-            self._groups[name] = values
-        if captured is None:
-            return
-        if acknowledged is not None:
-            acknowledged.append(Feedback(captured=captured, values=values))
-        elif None not in self._groups.values():
-            whole = tuple(value for part in self._groups.values() for value in part or ())
-            self.measured(Feedback(captured=captured, values=whole))
+        if name in self.places:
+            if captured is None:
+                return self
+            feedback = Feedback(captured=captured, values=values)
+            history = _appended(self.acknowledged.get(name, ()), feedback)
+            return replace(self, acknowledged={**self.acknowledged, name: history})
+        groups, history = {**self.groups, name: values}, self.history
+        if captured is not None and None not in groups.values():
+            whole = tuple(value for part in groups.values() for value in part or ())
+            history = _after(history, Feedback(captured=captured, values=whole))
+        return replace(self, groups=groups, history=history)
 
-    def measured(self, feedback: Feedback) -> None:
-        """
-        Take a feedback; those captured before the last one are passed over.
+    def measured(self, feedback: Feedback) -> Actuation:
+        """Return it after a feedback of all groups; see :func:`_after`."""
+        return replace(self, history=_after(self.history, feedback))
 
-        One of the same capture says more of that instant: it is that of another group of the
-        command, read from the same message.
-        """
-        latest = self.latest
-        if latest is None or feedback.captured.nanoseconds > latest.captured.nanoseconds:
-            self._history.append(feedback)
-        elif feedback.captured.nanoseconds == latest.captured.nanoseconds:
-            self._history[-1] = feedback
-
-    def executions(self) -> tuple[ActuationEvidence, ...]:
+    def executions(self) -> tuple[Actuation, tuple[ActuationEvidence, ...]]:
         """Return what can now be shown to have been executed; each command is returned once."""
         found = []
         remaining = []
-        for decision in self._open:
+        for decision in self.pending:
             execution = self._find_acknowledged(decision) or self._find(decision)
             if execution is not None:
                 found.append(execution)
             elif not self._hopeless(decision):
                 remaining.append(decision)
-        self._open = remaining
-        return tuple(found)
+        same = len(remaining) == len(self.pending)
+        return self if same else replace(self, pending=tuple(remaining)), tuple(found)
 
     def _find_acknowledged(self, decision: GateDecision) -> ActuationEvidence | None:
-        for name, history in self._acknowledged.items():
-            place = self._places[name]
+        for name, place in self.places.items():
             before: int | None = None
-            for said in history:
+            for said in self.acknowledged.get(name, ()):
                 part = slice(place.start, place.start + len(said.values))
                 wanted, previous = decision.command[part], decision.inputs.previous_command[part]
                 commanded = _nanoseconds(decision.commanded, said)
@@ -240,7 +208,7 @@ class Actuation:
                     break
                 at = said.captured.nanoseconds
                 if at >= commanded and all(map(same_on_wire, said.values, wanted)):
-                    if at - commanded > self._patience:
+                    if at - commanded > self.patience:
                         break
                     # It cannot have been applied before it was sent.
                     since = commanded if before is None else max(before, commanded)
@@ -253,11 +221,11 @@ class Actuation:
         if commanded is None:
             return None
         before: Feedback | None = None
-        for feedback in self._history:
+        for feedback in self.history:
             if feedback.captured.nanoseconds <= commanded:
                 before = feedback
                 continue
-            if before is None or feedback.captured.nanoseconds - commanded > self._patience:
+            if before is None or feedback.captured.nanoseconds - commanded > self.patience:
                 return None
             if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
@@ -266,15 +234,15 @@ class Actuation:
         return None
 
     def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
-        if self._angles:
-            now = all_near(now, decision.inputs.previous_command, self._angles)
-            before = all_near(before, decision.inputs.previous_command, self._angles)
+        if self.angles:
+            now = all_near(now, decision.inputs.previous_command, self.angles)
+            before = all_near(before, decision.inputs.previous_command, self.angles)
         for previous, command, was, value, least in zip(
             decision.inputs.previous_command,
             decision.command,
             before,
             now,
-            self._threshold,
+            self.threshold,
             strict=False,
         ):
             if abs(command - previous) < 2.0 * least:
@@ -290,8 +258,25 @@ class Actuation:
         latest = self.latest
         commanded = _nanoseconds(decision.commanded, latest)
         return latest is not None and (
-            commanded is None or latest.captured.nanoseconds - commanded > self._patience
+            commanded is None or latest.captured.nanoseconds - commanded > self.patience
         )
+
+
+def _appended(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
+    return (*history[1 - _HISTORY :], feedback)
+
+
+def _after(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
+    """
+    Return a history after a feedback; those captured before the last one are passed over.
+
+    One of the same capture says more of that instant: it is that of another group of the command,
+    read from the same message.
+    """
+    latest = history[-1].captured.nanoseconds if history else -1
+    if feedback.captured.nanoseconds == latest:
+        history = history[:-1]
+    return history if feedback.captured.nanoseconds < latest else _appended(history, feedback)
 
 
 def same_on_wire(one: float, other: float) -> bool:

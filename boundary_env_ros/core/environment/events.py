@@ -266,12 +266,7 @@ class Events:
 
     # What happened -------------------------------------------------------------------------------
 
-    def _event(
-        self,
-        kind: EventKind,
-        id_: StepId,
-        **told: Any,
-    ) -> EnvironmentEvent:
+    def _event(self, kind: EventKind, id_: StepId, **told: Any) -> EnvironmentEvent:
         self._sequence += 1
         return EnvironmentEvent(id=id_, sequence=self._sequence, kind=kind, **told)
 

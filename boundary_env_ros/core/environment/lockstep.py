@@ -4,18 +4,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.inputs import (
-    acknowledgement_inputs,
-    feedback_inputs,
-)
+from boundary_env_ros.core.sources.inputs import acknowledgement_inputs, feedback_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 
 
 @frozen
@@ -87,7 +84,7 @@ def awaited(
     report: SimStepResponse,
     interesting: Collection[str],
     seen: Mapping[str, int],
-    counts: Counter[str] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
     """
     Return the topics whose last message of an advance has not arrived yet.
@@ -109,7 +106,7 @@ def awaited(
     def is_here(topic: str, count: int, last: int) -> bool:
         if last:
             return not count or seen.get(topic, -1) >= last
-        return counts is None or counts[topic] >= count
+        return counts is None or counts.get(topic, 0) >= count
 
     each = zip(report.topics, report.published, report.last_stamp, strict=True)
     return tuple(
@@ -119,45 +116,53 @@ def awaited(
     )
 
 
+@frozen
 class Arrivals:
     """
     What has come on the topics of one agent, and what lockstep still waits for.
 
-    Parameters
+    Attributes
     ----------
-    contract
-        The contract.
     topics
-        Resolved topic of every topic that the contract names.
+        Resolved topic of each that is listened to, as the contract names it.
+    seen
+        Stamp of the newest message, ns, by resolved topic.
+    counts
+        How many came since the world was asked to advance, by resolved topic.
 
     """
 
-    def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
+    topics: Mapping[str, str]
+    seen: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, contract: Contract, topics: Mapping[str, str]) -> Arrivals:
+        """
+        Return those of a contract, of which none has come.
+
+        Parameters
+        ----------
+        contract
+            The contract.
+        topics
+            Resolved topic of every topic that the contract names.
+
+        """
         # Those of the environment: the rules of the gate may read others.
         names = {spec.topic for spec in contract.fields if spec.topic}
         names |= {item.topic for item in feedback_inputs(contract)}
         names |= {item.topic for item in acknowledgement_inputs(contract)}
         names |= set(contract.tf_topics) & set(topics)
-        self._topics = {name: topics[name] for name in names}
-        self._seen: dict[str, int] = {}
-        self._counts: Counter[str] = Counter()
+        return cls(topics={name: topics[name] for name in names})
 
-    def forget(self) -> None:
-        """Forget what was captured when: another episode begins."""
-        self._seen.clear()
-
-    def begin_to_count(self) -> None:
-        """Count again: the world is about to advance."""
-        self._counts.clear()
-
-    def note(self, topic: str, captured: int | None) -> None:
-        """Take note of a message, by the topic that the contract names and its stamp, ns."""
-        topic = self._topics[topic]
-        self._counts[topic] += 1
-        if captured is not None:
-            self._seen[topic] = max(self._seen.get(topic, -1), captured)
+    def after(self, topic: str, captured: int | None, count: int) -> Arrivals:
+        """Return them after messages of a topic that the contract names; newest stamp in ns."""
+        topic = self.topics[topic]
+        counts = {**self.counts, topic: self.counts.get(topic, 0) + count}
+        newest = max(self.seen.get(topic, -1), -1 if captured is None else captured)
+        return replace(self, counts=counts, seen={**self.seen, topic: newest})
 
     def awaited(self, advanced: Advanced) -> tuple[str, ...]:
         """Return the topics whose last message of an advance has not come yet."""
-        topics = frozenset(self._topics.values())
-        return awaited(advanced.report, topics, self._seen, self._counts)
+        return awaited(advanced.report, self.topics.values(), self.seen, self.counts)

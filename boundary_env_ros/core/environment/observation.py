@@ -309,20 +309,15 @@ def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     return tuple(map(min, map(max, values, spec.low), spec.high)), True
 
 
-def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tuple[str, ...]:
-    """Return the fields whose staleness or range ends the episode, as the contract says."""
-    ending = []
-    for spec, field in zip(specs, fields, strict=True):
-        stale = field.status is not FieldStatus.FRESH and spec.on_stale is OnStale.TRUNCATE
-        beyond = spec.out_of_bounds is OutOfBounds.TRUNCATE and field.clipped
-        if stale or beyond:
-            ending.append(spec.name)
-    return tuple(ending)
+def is_lost(spec: FieldSpec, field: ObservationField) -> bool:
+    """Return whether the staleness or range of a field ends the episode, as the contract says."""
+    stale = field.status is not FieldStatus.FRESH and spec.on_stale is OnStale.TRUNCATE
+    return stale or (spec.out_of_bounds is OutOfBounds.TRUNCATE and field.clipped)
 
 
 def why_lost(spec: FieldSpec, field: ObservationField, unmeasured: str = '') -> str:
     """
-    Return one sentence on a field that :func:`lost` names.
+    Return one sentence on a field that :func:`is_lost` says is lost.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
+from dataclasses import field
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.sources import Lookup, value_names, Vector
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     freeze,
-    lost,
+    is_lost,
     Observation,
     ObservationField,
     Sample,
@@ -21,12 +21,13 @@ from boundary_env_ros.core.environment.observation import (
     why_lost,
 )
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.derived import frames_needed
+from boundary_env_ros.core.sources.derived import Frames, frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import PrivilegedObservation
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.frozen import frozen, replace
 
 #: Observations that are remembered for actions that answer them.
 ANSWERABLE = 1024
@@ -45,81 +46,122 @@ class View:
         return (*self.observation.fields, *self.state)
 
 
+@frozen
 class ObservationBuffer:
     """
     The fields of a contract, as they come and as they are frozen.
 
-    Parameters
+    Attributes
     ----------
     contract
         The contract.
-    topics
-        Resolved topic of every topic that the contract names.
-
-    Attributes
-    ----------
+    specs
+        The fields that the environment judges by.
+    fields
+        All fields by name, privileged ones among them.
+    sources
+        What the record names as the source of each field that is not derived.
+    past
+        How many views that were kept derived fields need.
     latest
         Latest sample of each field that has one.
+    unmeasured
+        What came last of a field, in words; empty if it measured something.
     unusable
         Why what came last of a field could not be used, by its name; of feedback, by
-        ``feedback.`` and the name of its group. The reader of the messages keeps it.
+        ``feedback.`` and the name of its group.
     captured
         When the field of the reaction time was captured, by step of the observation: of the last
-        ones that were kept.
+        ones that were kept, the newest last.
+    frames
+        Values of the last ``past`` views.
 
     """
 
-    def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
-        self.latest: dict[str, Sampled] = {}
-        self.unusable: dict[str, str] = {}
-        self.captured: dict[int, Stamp | None] = {}
-        self._unmeasured: dict[str, str] = {}
-        self._contract = contract
-        self._specs = {spec.name: spec for spec in contract.fields}
-        self._judged_by = (*contract.observation, *contract.state)
-        self._sources = {
-            spec.name: _source(spec, topics) for spec in contract.fields if spec.derived is None
-        }
-        self._infinite = {spec.name: infinite_values(spec) for spec in contract.fields}
-        needed = (frames_needed(s.derived) - 1 for s in self._judged_by if s.derived is not None)
-        self._frames: deque[Mapping[str, Vector]] = deque(maxlen=max(needed, default=0))
+    contract: Contract
+    specs: tuple[FieldSpec, ...]
+    fields: Mapping[str, FieldSpec]
+    sources: Mapping[str, str]
+    past: int
+    latest: Mapping[str, Sampled] = field(default_factory=dict)
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    captured: tuple[tuple[int, Stamp | None], ...] = ()
+    frames: Frames = ()
 
-    def forget(self) -> None:
-        """Forget all that was seen: another episode begins."""
-        self.latest.clear()
-        self._unmeasured.clear()
-        self.captured.clear()
-        self._frames.clear()
-
-    def take(self, name: str, sample: Sampled) -> bool:
+    @classmethod
+    def of(cls, contract: Contract, topics: Mapping[str, str]) -> ObservationBuffer:
         """
-        Take a sample of a field, and return whether it measured anything.
+        Return that of a contract, empty.
+
+        Parameters
+        ----------
+        contract
+            The contract.
+        topics
+            Resolved topic of every topic that the contract names.
+
+        """
+        fields = {spec.name: spec for spec in contract.fields}
+        derived = [spec.derived for spec in fields.values() if spec.derived is not None]
+        return cls(
+            contract=contract,
+            specs=(*contract.observation, *contract.state),
+            fields=fields,
+            sources={n: _source(s, topics) for n, s in fields.items() if s.derived is None},
+            past=max((frames_needed(each) - 1 for each in derived), default=0),
+        )
+
+    def forgotten(self) -> ObservationBuffer:
+        """Return it without all that was seen: another episode begins."""
+        return replace(self, latest={}, unmeasured={}, captured=(), frames=())
+
+    def after(self, name: str, sample: Sampled) -> ObservationBuffer:
+        """
+        Return it after a sample of a field.
 
         One that measured nothing is passed over, and the field ages.
         """
-        values, infinite = sample.values, self._infinite[name]
+        spec, values, why = self.fields[name], sample.values, ''
+        infinite = infinite_values(spec)
         if not is_measured(values, infinite=infinite):
-            names = value_names(self._specs[name].source) if len(values) > 1 else ('its value',)
+            names = value_names(spec.source) if len(values) > 1 else ('its value',)
             why = sample.problem if isinstance(sample, Sample) else ''
-            self._unmeasured[name] = why or not_measured(values, names, infinite=infinite)
-            return False
-        self._unmeasured.pop(name, None)
-        self.latest[name] = sample
-        return True
+            why = why or not_measured(values, names, infinite=infinite)
+        unmeasured = self.unmeasured
+        if why != unmeasured.get(name, ''):
+            unmeasured = {**unmeasured, name: why}
+        latest = self.latest if why else {**self.latest, name: sample}
+        return replace(self, latest=latest, unmeasured=unmeasured)
 
-    def supply(self, values: Mapping[str, Vector], now: ClockReading) -> str:
-        """Take the fields of the task; return one sentence if one is not as it should be."""
-        for spec in self._judged_by:
+    def without(self, name: str, why: str) -> ObservationBuffer:
+        """Return it after what came of a field or of feedback, and why it could not be used."""
+        if self.unusable.get(name, '') == why:
+            return self
+        return replace(self, unusable={**self.unusable, name: why})
+
+    def supplied(self, values: Mapping[str, Vector], now: ClockReading) -> ObservationBuffer:
+        """
+        Return it with the fields of the task.
+
+        Raises
+        ------
+        BoundaryError
+            If one is not as it should be.
+
+        """
+        latest = dict(self.latest)
+        for spec in self.specs:
             if not spec.task:
                 continue
             supplied = tuple(values.get(spec.task, ()))
             if len(supplied) != spec.size or not all(map(math.isfinite, supplied)):
-                return (
-                    f'Wrong values of {spec.task!r} from the task {self._contract.task.name!r} '
+                raise BoundaryError(
+                    f'Wrong values of {spec.task!r} from the task {self.contract.task.name!r} '
                     f'(expected {spec.size} finite ones, got {list(supplied)})'
                 )
-            self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
-        return ''
+            latest[spec.name] = Sample(values=supplied, captured=now.ros)
+        return replace(self, latest=latest)
 
     @property
     def newest(self) -> int:
@@ -131,27 +173,26 @@ class ObservationBuffer:
         """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
         return tuple(
             self.missing(spec.name)
-            for spec in self._judged_by
+            for spec in self.specs
             if spec.derived is None and not self._is_new(spec, since)
         )
 
     def missing(self, name: str) -> str:
         """Return a field that has no value in words: its name, its source, and why."""
         why = self.unusable.get(name)
-        if name in self._unmeasured:
-            why = f'heard, but {self._unmeasured[name]}'
+        if unmeasured := self.unmeasured.get(name):
+            why = f'heard, but {unmeasured}'
         elif not why:
             seen = name in self.latest
             why = 'nothing stamped since the reset has come' if seen else 'never heard'
-        return f'{name} ({self._sources.get(name, "derived")}: {why})'
+        return f'{name} ({self.sources.get(name, "derived")}: {why})'
 
     def unfit(self, now: ClockReading) -> tuple[str, ...]:
         """Return the fields, in words, that would end an episode which began now."""
-        ending = lost(self._judged_by, self._frozen(now))
         return tuple(
-            f'a fresh value of {spec.name} within its bounds ({self._sources[spec.name]})'
-            for spec in self._judged_by
-            if spec.derived is None and spec.name in ending
+            f'a fresh value of {spec.name} within its bounds ({self.sources[spec.name]})'
+            for spec, field in zip(self.specs, self._frozen(now), strict=True)
+            if spec.derived is None and is_lost(spec, field)
         )
 
     def _is_new(self, spec: FieldSpec, since: int) -> bool:
@@ -163,45 +204,47 @@ class ObservationBuffer:
     def view(self, id_: StepId, now: ClockReading) -> View:
         """Freeze observation and state."""
         fields = self._frozen(now)
-        count = len(self._contract.observation)
+        count = len(self.contract.observation)
         return View(
             observation=Observation(id=id_, observed=now, fields=fields[:count]),
             state=fields[count:],
         )
 
     def _frozen(self, now: ClockReading) -> tuple[ObservationField, ...]:
-        return freeze(
-            self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
-        )
+        return freeze(self.specs, self.latest, self.sources, observed=now, past=self.frames)
 
-    def keep(self, view: View) -> None:
-        """Keep a view of the episode, for actions that answer it and fields derived from it."""
+    def keeping(self, view: View) -> ObservationBuffer:
+        """Return it with a view of the episode, for what answers it or is derived from it."""
         observation = view.observation
-        step = observation.id.step
-        self.captured[step] = observation[self._contract.reaction_of].captured
-        self.captured.pop(step - ANSWERABLE, None)
-        self._frames.append({f.name: f.values for f in view.fields if f.values})
+        reaction = (observation.id.step, observation[self.contract.reaction_of].captured)
+        frames = self.frames
+        if self.past:
+            frame = {f.name: f.values for f in view.fields if f.values}
+            frames = (*frames, frame)[-self.past :]
+        captured = (*self.captured[1 - ANSWERABLE :], reaction)
+        return replace(self, captured=captured, frames=frames)
+
+    def captured_at(self, step: int) -> Stamp | None:
+        """Return when the field of the reaction time of an observation was captured."""
+        return next((stamp for at, stamp in reversed(self.captured) if at == step), None)
 
     def lost(self, view: View) -> Mapping[str, str]:
         """Return the fields whose staleness or range ends the episode, each with why."""
-        ending = lost(self._judged_by, view.fields)
-        pairs = zip(self._judged_by, view.fields, strict=True)
         return {
-            spec.name: why_lost(spec, field, self._unmeasured.get(spec.name, ''))
-            for spec, field in pairs
-            if spec.name in ending
+            spec.name: why_lost(spec, field, self.unmeasured.get(spec.name, ''))
+            for spec, field in zip(self.specs, view.fields, strict=True)
+            if is_lost(spec, field)
         }
 
     def quickest(self, view: View) -> float | None:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""
-        ending = self.lost(view)
-        stale = {f.name for f in view.fields if f.status is FieldStatus.STALE}
-        found = (spec.max_age for spec in self._judged_by if spec.name in stale & ending.keys())
-        return min((age for age in found if age is not None), default=None)
+        pairs = zip(self.specs, view.fields, strict=True)
+        stale = (s for s, f in pairs if f.status is FieldStatus.STALE and is_lost(s, f))
+        return min((spec.max_age for spec in stale if spec.max_age is not None), default=None)
 
     def privileged(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the privileged fields."""
-        fields = freeze(self._contract.privileged, self.latest, self._sources, observed=now)
+        fields = freeze(self.contract.privileged, self.latest, self.sources, observed=now)
         return PrivilegedObservation(id=id_, fields=fields)
 
 

@@ -10,7 +10,6 @@ Every step has a deadline; a caller of :meth:`Resetting.overdue` hears of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from boundary_env_ros.core.angles import all_near
@@ -28,7 +27,7 @@ from boundary_env_ros.core.environment.observation import Sampled
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 
 
 @frozen
@@ -155,11 +154,11 @@ def out_of_tolerance(
 # One reset that goes on --------------------------------------------------------------------------
 
 #: What is asked for: of the robot, or as the step itself says.
-ResetEffect: TypeAlias = ResetWorld | CallStep | PublishStep | ConfirmStep
-ResetEffects: TypeAlias = tuple[ResetEffect, ...]
+ResetOutput: TypeAlias = ResetWorld | CallStep | PublishStep | ConfirmStep
+ResetOutputs: TypeAlias = tuple[ResetOutput, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Resetting:
     """
     One run of a reset procedure.
@@ -176,14 +175,20 @@ class Resetting:
         By name of a field, which of its values are angles.
     options
         Reset options of the client, a JSON object or empty.
-    missing
-        Says of a field that has no value yet which it is, and why.
     answer
         The world's answer; None until it has come, or if the procedure asks no world.
-    started
-        Whether the first step was begun.
+    started, index, since
+        Whether the first step was begun; which step goes on, and since when (steady time, ns).
+    newest
+        The last value of the field that this step waits for.
+    confirmed
+        Who says that the steps before it are done.
     finished
         When the last step was done; None until then.
+    supplied
+        Whether the task has supplied its fields.
+    delayed_by
+        What the start of the episode waits for besides, in words: other agents of the world.
 
     """
 
@@ -193,20 +198,21 @@ class Resetting:
     asked: ClockReading
     angles: Mapping[str, Collection[int]]
     options: str
-    missing: Callable[[str], str]
     answer: WorldReset | None = None
     started: bool = False
+    index: int = 0
+    since: int = 0
+    newest: Sampled | None = None
+    confirmed: tuple[str, ...] = ()
     finished: ClockReading | None = None
-    _confirmed: list[str] = field(default_factory=list, init=False)
-    _index: int = field(default=0, init=False)
-    _since: int = field(default=0, init=False)
-    _seen: Sampled | None = field(default=None, init=False)
+    supplied: bool = False
+    delayed_by: str = ''
 
     @property
     def step(self) -> ResetStep | None:
         """The step that goes on; None before the first, and when all are done."""
         steps = self.procedure.steps
-        return steps[self._index] if self.started and self._index < len(steps) else None
+        return steps[self.index] if self.started and self.index < len(steps) else None
 
     @property
     def prompt(self) -> str:
@@ -217,55 +223,40 @@ class Resetting:
     def confirmed_by(self) -> str:
         """Who says that the world was reset."""
         own = () if self.answer is None else (self.answer.confirmed_by,)
-        return ', '.join(filter(None, (*own, *self._confirmed)))
+        return ', '.join(filter(None, (*own, *self.confirmed)))
 
-    def start(self, now: ClockReading) -> ResetEffects:
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What the world says that it achieved, where that is out of tolerance, in words."""
+        achieved = () if self.answer is None else self.answer.achieved
+        procedure = self.procedure
+        return out_of_tolerance(self.sampled, achieved, tolerances(procedure), procedure.wrap)
+
+    def start(self, now: ClockReading) -> tuple[Resetting, ResetOutputs]:
         """Begin with the first step."""
-        self.started = True
-        return self._enter(now)
+        return _entered(replace(self, started=True), now)
 
-    def next(self, now: ClockReading, confirmed_by: str = '') -> ResetEffects:
+    def next(self, now: ClockReading, confirmed_by: str = '') -> tuple[Resetting, ResetOutputs]:
         """Go on to the next step: what this one waits for has come, as ``confirmed_by`` says."""
-        if confirmed_by:
-            self._confirmed.append(confirmed_by)
-        self._index += 1
-        return self._enter(now)
+        confirmed = (*self.confirmed, *filter(None, (confirmed_by,)))
+        return _entered(replace(self, index=self.index + 1, confirmed=confirmed), now)
 
-    def _enter(self, now: ClockReading) -> ResetEffects:
-        """Begin the step that is due, and every one that takes no time before it."""
-        effects: list[ResetEffect] = []
-        while (step := self.step) is not None:
-            self._since, self._seen = now.steady, None
-            if isinstance(step, WorldStep):
-                effects.append(
-                    ResetWorld(seed=self.seed, target=self.sampled, options=self.options)
-                )
-            elif not isinstance(step, WaitStep):
-                effects.append(step)
-            if isinstance(step, PublishStep):
-                self._index += 1
-                continue
-            return tuple(effects)
-        self.finished = now
-        if self.answer is None:
-            # Only the procedure itself says that the world was reset.
-            self.answer = WorldReset(completed=now.ros.nanoseconds)
-        return tuple(effects)
-
-    def seen(self, latest: Mapping[str, Sampled], now: ClockReading) -> ResetEffects:
-        """Look whether what is waited for has come."""
+    def poll(
+        self, latest: Mapping[str, Sampled], now: ClockReading
+    ) -> tuple[Resetting, ResetOutputs]:
+        """Go on, if the value of a field that is waited for has come."""
         step = self.step
         if not isinstance(step, WaitStep):
-            return ()
-        self._seen = latest.get(step.field)
-        return () if self._off(step) else self.next(now, f'field {step.field}')
+            return self, ()
+        newest = latest.get(step.field)
+        reset = replace(self, newest=newest)
+        if newest is None or self._off(step, newest.values):
+            return reset, ()
+        return reset.next(now, f'field {step.field}')
 
-    def _off(self, step: WaitStep) -> str:
+    def _off(self, step: WaitStep, values: Vector) -> str:
         """Return in words how the field differs from what it is to be; empty if it does not."""
         target = by_name(self.sampled).get(step.sampled, ()) if step.sampled else step.target
-        if self._seen is None:
-            return f'a value of {self.missing(step.field)}'
-        values = self._seen.values
         if len(values) != len(target):
             return f'{len(target)} values of the field {step.field!r}, which has {len(values)}'
         wrap = {*step.wrap, *self.angles.get(step.field, ())}
@@ -282,27 +273,56 @@ class Resetting:
 
     # Deadlines -----------------------------------------------------------------------------------
 
-    def waiting_for(self) -> str:
-        """Return in words what the step that goes on waits for; empty when all are done."""
+    def waiting_for(self, missing: Callable[[str], str]) -> str:
+        """
+        Return in words what the step that goes on waits for; empty when all are done.
+
+        Parameters
+        ----------
+        missing
+            Says of a field that has no value yet which it is, and why.
+
+        """
         if not self.started:
             return 'the safety gate to bring the robot to rest'
         match self.step:
             case WorldStep(service=service) | CallStep(service=service):
                 return f'the answer of the service {service}'
             case WaitStep() as step:
-                return self._off(step) or f'the field {step.field!r}'
+                if self.newest is None:
+                    return f'a value of {missing(step.field)}'
+                return self._off(step, self.newest.values) or f'the field {step.field!r}'
             case ConfirmStep(prompt=prompt):
                 return f'a person to confirm: {prompt}'
         return ''
 
-    def overdue(self, now: ClockReading) -> str:
+    def overdue(self, now: ClockReading, missing: Callable[[str], str]) -> str:
         """Return one sentence if the step that goes on is past its deadline; else empty."""
         step = self.step
         if step is None or isinstance(step, PublishStep):
             return ''
-        if (now.steady - self._since) / NANOSECONDS <= step.deadline:
+        if (now.steady - self.since) / NANOSECONDS <= step.deadline:
             return ''
         return (
             f'A step of the reset timed out after {step.deadline:g} s '
-            f'(expected {self.waiting_for()})'
+            f'(expected {self.waiting_for(missing)})'
         )
+
+
+def _entered(reset: Resetting, now: ClockReading) -> tuple[Resetting, ResetOutputs]:
+    """Begin the step that is due, and every one that takes no time before it."""
+    outputs: list[ResetOutput] = []
+    while (step := reset.step) is not None:
+        reset = replace(reset, since=now.steady, newest=None)
+        if isinstance(step, WorldStep):
+            outputs.append(
+                ResetWorld(seed=reset.seed, target=reset.sampled, options=reset.options)
+            )
+        elif not isinstance(step, WaitStep):
+            outputs.append(step)
+        if not isinstance(step, PublishStep):
+            return reset, tuple(outputs)
+        reset = replace(reset, index=reset.index + 1)
+    # Where no world was asked, only the procedure itself says that it was reset.
+    answer = reset.answer or WorldReset(completed=now.ros.nanoseconds)
+    return replace(reset, finished=now, answer=answer), tuple(outputs)

@@ -14,8 +14,14 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.environment import Effects, Environment
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Outputs
+from boundary_env_ros.core.environment.input_events import (
+    AdvanceDelayed,
+    DeadlinesDue,
+    EndEpisode,
+    StartDelayed,
+)
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.timebase import ClockReading
@@ -91,7 +97,7 @@ class SharedWorld:
             self._starting = True
             for environment in self._environments.values() if self._start_together else ():
                 # Until it is looked at: it could be ready before.
-                environment.hold_back('the other agents to be ready')
+                environment.apply(StartDelayed(why='the other agents to be ready'))
         return first
 
     def advance(self, now: ClockReading) -> Mapping[str, SimStepRequest]:
@@ -100,43 +106,47 @@ class SharedWorld:
         needed = [
             agent
             for agent, environment in self._environments.items()
-            if environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+            if environment.state.active
             # Whose reset waits for the others does not keep them waiting.
             and agent not in self._resets
         ]
         if not needed or any(agent not in self._advances for agent in needed):
             return {}
         for agent in needed:
-            self._environments[agent].keep_waiting(now)
+            self._environments[agent].apply(AdvanceDelayed(now=now))
         return {agent: self._advances.pop(agent) for agent in needed}
 
-    def watch(self, agent: str, now: ClockReading) -> Effects:
+    def watch(self, agent: str, now: ClockReading) -> Outputs:
         """
         Look at the deadlines of one agent.
 
-        To be called for each, a few times a period, and its effects carried before the next: an
+        To be called for each, a few times a period, and its outputs dispatched before the next: an
         agent that has not decided in time is to be found before those that wait for it.
         """
         environment = self._environments[agent]
         if agent in self._advances:
             # The others are waited for, and each of them has a deadline.
-            environment.keep_waiting(now)
-        if len(self._environments) > 1 and environment.state is EpisodeState.RESETTING:
+            environment.apply(AdvanceDelayed(now=now))
+        if len(self._environments) > 1 and environment.state.reset is not None:
             ended = self._ended_while_starting(agent)
             if ended:
-                return environment.end(endings.RESET_FAILED, '', ended, now)
-            environment.hold_back(self._lacking(agent, now))
-        effects = environment.watch(now)
-        if self._starting and not self._in(EpisodeState.RESETTING):
+                failed = endings.RESET_FAILED
+                return environment.apply(
+                    EndEpisode(ending=failed, declared_by='', message=ended, now=now)
+                )
+            environment.apply(StartDelayed(why=self._lacking(agent, now)))
+        outputs = environment.apply(DeadlinesDue(now=now))
+        if self._starting and not self._resetting:
             self._starting = False
-        return effects
+        return outputs
 
-    def _in(self, state: EpisodeState) -> list[str]:
-        return [agent for agent, e in self._environments.items() if e.state is state]
+    @property
+    def _resetting(self) -> list[str]:
+        return [a for a, e in self._environments.items() if e.state.reset is not None]
 
     def _forget_ended(self) -> None:
         for agent, environment in self._environments.items():
-            if environment.state.over:
+            if environment.state.episode.state.over:
                 self._resets.pop(agent, None)
                 self._advances.pop(agent, None)
 
@@ -145,9 +155,9 @@ class SharedWorld:
         if not self._starting:
             return ''
         return '; '.join(
-            f'{other}: {environment.message}'
+            f'{other}: {environment.state.episode.message}'
             for other, environment in self._environments.items()
-            if other != agent and environment.state.over
+            if other != agent and environment.state.episode.state.over
         )
 
     def _lacking(self, agent: str, now: ClockReading) -> str:
@@ -157,11 +167,7 @@ class SharedWorld:
             return f'{", ".join(missing)} to begin as well' if missing else ''
         if not self._start_together:
             return ''
-        unready = [
-            other
-            for other in self._in(EpisodeState.RESETTING)
-            if not self._environments[other].ready(now)
-        ]
+        unready = [other for other in self._resetting if not self._environments[other].ready(now)]
         if not unready:
             return ''
         return f'{", ".join(a for a in unready if a != agent) or agent} to be ready'

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment import endings
+from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import frozen
 
 #: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
 #: The gate stops the robot after one; the second is for an environment that is merely late.
@@ -19,8 +20,8 @@ PATIENCE = 2.0
 _RECORDED_WITHIN = 3.0
 
 
-@dataclass(slots=True, kw_only=True)
-class Heard:
+@frozen
+class Heartbeats:
     """
     Steady time (ns) of the last heartbeat of each party; None before the first.
 
@@ -43,35 +44,40 @@ class Heard:
     own: int = 0
 
 
-def recorder_silent(contract: Contract, heard: Heard, now: ClockReading) -> bool:
+def recorder_silent(contract: Contract, beats: Heartbeats, now: ClockReading) -> bool:
     """Return whether a recorder that is required was not heard, or not for too long."""
     return contract.recorder_required and (
-        heard.recorder is None or _too_long(heard.recorder, contract.safety.recorder_timeout, now)
+        beats.recorder is None or _too_long(beats.recorder, contract.safety.recorder_timeout, now)
     )
 
 
-def robot_died(contract: Contract, heard: Heard, now: ClockReading, max_age: float | None) -> bool:
+def sensors_lost(
+    contract: Contract, beats: Heartbeats, buffer: ObservationBuffer, view: View, now: ClockReading
+) -> Mapping[str, str]:
     """
-    Return whether a field that is too old is a sign that the whole robot is gone.
+    Return the ending that fields which a view lacks stand for, with a sentence; empty if none.
 
     Where a driver dies all topics fall silent at once, and the field that may be the least old
-    tells of it first. If its sensor alone died, something else has come in the meantime.
-
-    Parameters
-    ----------
-    max_age
-        Age that the field may have; None: it is not its age that ended the episode.
-
+    tells of it first: it is a sign that the whole robot is gone. If its sensor alone died,
+    something else has come in the meantime.
     """
-    if _too_long(heard.robot, contract.safety.robot_timeout, now):
-        return True
-    if max_age is None or contract.pacing is Pacing.LOCKSTEP:
-        return False
-    return _too_long(heard.robot, max_age / 2.0, now)
+    why = '; '.join(buffer.lost(view).values())
+    if not why:
+        return {}
+    max_age = buffer.quickest(view)
+    timeout = contract.safety.robot_timeout
+    if max_age is not None and contract.pacing is Pacing.REALTIME:
+        timeout = min(timeout, max_age / 2.0)
+    if not _too_long(beats.robot, timeout, now):
+        return {endings.SENSOR_LOST: why}
+    why += '; no sensor was heard meanwhile'
+    if max_age is not None:
+        why += ': if the driver runs, max_age is too short for the period of its sensor'
+    return {endings.ROBOT_LOST: why}
 
 
 def silent(
-    contract: Contract, heard: Heard, now: ClockReading, *, advancing: bool
+    contract: Contract, beats: Heartbeats, now: ClockReading, *, advancing: bool
 ) -> Mapping[str, str]:
     """
     Return which parties have been silent for too long: one sentence for each ending.
@@ -84,22 +90,22 @@ def silent(
     """
     safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
     found: dict[str, str] = {}
-    stuck = lockstep and _too_long(heard.own, contract.lockstep_deadline, now)
+    stuck = lockstep and _too_long(beats.own, contract.lockstep_deadline, now)
     # In lockstep a silent gate holds the world still, and nothing is lost until the deadline.
-    if _too_long(heard.gate, safety.gate_timeout, now) and (stuck or not lockstep):
+    if _too_long(beats.gate, safety.gate_timeout, now) and (stuck or not lockstep):
         found[endings.GATE_LOST] = 'the safety gate is silent'
-    elif heard.gate_falls_silent:
+    elif beats.gate_falls_silent:
         found[endings.GATE_LOST] = 'the safety gate was deactivated'
-    if recorder_silent(contract, heard, now):
+    if recorder_silent(contract, beats, now):
         found[endings.RECORDER_LOST] = 'the recorder is silent'
     if not lockstep:
         # A node that was paused itself has heard none: the others have given it up, and are not to
         # blame.
-        if _too_long(heard.own, safety.environment_timeout + contract.period, now):
+        if _too_long(beats.own, safety.environment_timeout + contract.period, now):
             found[endings.ENVIRONMENT_LOST] = 'the environment stood still'
-        if _too_long(heard.robot, contract.safety.robot_timeout, now):
+        if _too_long(beats.robot, contract.safety.robot_timeout, now):
             found[endings.ROBOT_LOST] = 'every sensor is silent'
-        if _too_long(heard.policy, safety.policy_timeout, now):
+        if _too_long(beats.policy, safety.policy_timeout, now):
             found[endings.POLICY_LOST] = 'the policy is silent'
     elif stuck:
         if advancing:

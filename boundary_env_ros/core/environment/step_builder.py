@@ -1,178 +1,160 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closing a step: from two observations and the decisions between them to its transition."""
+"""Closing a step: two observations and the decisions between them become its transition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypeAlias
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.endings import (
+    EndingKind,
     foremost,
     TASK_FAILED,
     time_is_over,
     TIME_LIMIT,
 )
-from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.environment_state import State
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
-from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
+from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.admission import UNHEARD
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import (
-    ActuationEvidence,
-    Kind,
-    ResetRecord,
-    Transition,
-)
+from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import TaskFailed
 from boundary_env_ros.frozen import replace
 
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'
 
+#: By name of an ending, who declares it, and one sentence.
+Endings: TypeAlias = Mapping[str, tuple[str, str]]
+
 #: Who declares the endings that stops of the gate stand for.
 SAFETY_GATE = 'safety_gate'
 
 
-def opened(contract: Contract, view: View, kind: Kind, **known: Any) -> Transition:
-    """Return a transition with what is known of it before it is judged; see :func:`close`."""
-    observation = view.observation
-    return Transition(
-        contract=contract.name,
-        contract_version=contract.version,
-        id=observation.id,
-        kind=kind,
-        pacing=contract.pacing,
-        after=observation.fields,
-        state=view.state,
-        closed=observation.observed,
-        **known,
-    )
-
-
-def close(
-    step: Transition,
-    before: View,
+def close_step(
+    state: State,
+    after: View,
+    endings: Endings,
     *,
-    contract: Contract,
-    reset: ResetRecord | None,
-    captured: Mapping[int, Stamp | None],
-    gaps: int,
-    task: Task,
-    actuation: Actuation,
-    endings: Mapping[str, tuple[str, str]],
-) -> tuple[Transition, tuple[ActuationEvidence, ...], str]:
+    late: float | None = None,
+    actuated: Stamp | None = None,
+) -> tuple[State, Transition, tuple[ActuationEvidence, ...]]:
     """
-    Close a step.
+    Close the step that goes on.
 
     Parameters
     ----------
-    step
-        What is known of it: where it stands, what was observed, the decisions of the gate since
-        the last one, how late its tick was, and of a record when the robot acted. All else is
-        worked out here.
-    before
-        What was observed before it.
-    contract
-        The contract.
-    reset
-        That of the episode.
-    captured
-        When the field of the reaction time was captured, by step of the observation: of the last
-        ones, ``before`` among them. An action may answer an older one.
-    gaps
-        Decisions that are known to be lost.
-    task
-        Judges it.
-    actuation
-        Knows what the robot did.
+    state
+        In which an episode runs.
+    after
+        What was observed now.
     endings
-        Endings that were found elsewhere, with their declarer and a sentence each.
+        Endings that were found elsewhere.
+    late
+        Seconds by which its tick was late; None if no tick closes it.
+    actuated
+        When the robot acted, where a record knows it without evidence.
 
     Returns
     -------
     tuple
-        Its record, evidence for commands of earlier steps, and one sentence on the ending, empty
-        if there is none.
+        The state, the record of the step, and evidence for commands of earlier steps.
 
     """
-    index = answering(step.decisions)
-    decision = step.decisions[index] if index >= 0 else None
+    setup, before, decisions = state.setup, state.before, state.decisions
+    assert before is not None  # a running episode has observed
+    contract, id_ = setup.contract, after.observation.id
+    index = answering(decisions)
+    decision = decisions[index] if index >= 0 else None
     request = decision.request if decision else None
-    executions = actuation.executions()
+    actuation, executions = state.actuation.executions()
+    feedback = actuation.latest
     execution = next(
         (e for e in executions if decision and e.decision_sequence == decision.sequence), None
     )
     by_task = f'task:{contract.task.name}'
     found = dict(endings)
     view = StepView(
-        agent=step.id.agent,
-        before=_values(before.observation.fields, before.state),
-        after=_values(step.after, step.state),
+        agent=id_.agent,
+        before=_values(before),
+        after=_values(after),
         commanded=decision.command if decision else (),
-        reset=by_name(reset.sampled) if reset else {},
-        step=step.id.step,
+        reset=by_name(state.record.sampled) if state.record else {},
+        step=id_.step,
         period=contract.period,
     )
     try:
-        outcome = judge(task, contract, view)
-        check_rewards(task, contract, outcome)
+        outcome = judge(setup.task, contract, view)
+        check_rewards(setup.task, contract, outcome)
     except TaskFailed as error:
         # The task is a user's code: that it fails ends the episode, not the environment.
         outcome = Outcome()
         endings = {**endings, TASK_FAILED: (by_task, str(error))}
         found[TASK_FAILED] = endings[TASK_FAILED]
-    found.update(_stops(step, contract))
+    found.update(_stops(decisions, contract))
     if outcome.ending:
         found[outcome.ending] = (by_task, '')
-    if step.id.step >= contract.max_steps:
+    if id_.step >= contract.max_steps:
         found.setdefault(TIME_LIMIT, ('environment', time_is_over(contract.episode.time_limit)))
-    ending = foremost(found, contract.episode.endings)
-    declared_by, message = found[ending] if ending else ('', '')
-    kind = contract.episode.endings[ending].name if ending else ''
-    feedback = actuation.latest
-    overrun = (
-        decision is None
-        and contract.pacing is Pacing.REALTIME
-        and contract.has_turn(step.id.agent, step.id.step)
-    )
+    ending = foremost(found, contract.episode.endings) or ''
+    declared_by, message = found.get(ending, ('', ''))
+    kind = contract.episode.endings[ending] if ending else None
     # An action answers the observation that its request names: all of a chunk the same, and one
     # that was inferred while the world went on an older one.
     seen = request.observed_step if request else before.observation.id.step
-    closed = replace(
-        step,
+    closed = state.transition(
+        after,
+        Kind.STEP,
+        before=before.observation.fields,
         requested_action=decision.requested_action if decision else (),
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
         measured_action=feedback.values if feedback else (),
         measured_at=feedback.captured if feedback else None,
         verdict=decision.verdict if decision else None,
+        decisions=decisions,
         decision=index,
-        overrun=overrun,
+        overrun=not (decision or setup.lockstep) and contract.has_turn(id_.agent, id_.step),
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
-        terminated=kind == 'TERMINATED',
-        truncated=kind == 'TRUNCATED',
-        ending=ending or '',
+        terminated=kind is EndingKind.TERMINATED,
+        truncated=kind is EndingKind.TRUNCATED,
+        ending=ending,
         declared_by=declared_by,
-        captured=captured.get(seen),
+        captured=state.buffer.captured_at(seen),
         opened=before.observation.observed,
         commanded=decision.commanded if decision else None,
-        actuated=execution.actuated if execution else step.actuated,
+        actuated=execution.actuated if execution else actuated,
         actuated_quantum=execution.quantum if execution else None,
         actuated_source=execution.source if execution else '',
-        diagnostics=tuple(_diagnostics(step, contract, gaps, endings)),
+        tick_error=late,
+        diagnostics=tuple(_diagnostics(id_.step, contract, state.gaps, endings)),
     )
-    lockstep = contract.pacing is Pacing.LOCKSTEP
-    latency = measure(closed, contract.latency_budget, lockstep=lockstep)
+    latency = measure(closed, contract.latency_budget, lockstep=setup.lockstep)
+    episode = state.episode.stepped()
+    if kind is not None:
+        episode = episode.end(ending=ending, kind=kind, declared_by=declared_by, message=message)
+    state = replace(
+        state.heard(own=after.observation.observed.steady),
+        episode=episode,
+        buffer=state.buffer.keeping(after),
+        actuation=actuation,
+        before=after,
+        decisions=(),
+        advance=None,
+        advanced=None,
+        info='',
+        gaps=0,
+    )
     evidence = tuple(e for e in executions if e is not execution)
-    return replace(closed, latency=latency), evidence, message
+    return state, replace(closed, latency=latency), evidence
 
 
 def ending_message(step: Transition, contract: Contract) -> str:
@@ -182,7 +164,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
         return message
     if step.ending == TIME_LIMIT:
         return time_is_over(contract.episode.time_limit)
-    return _stops(step, contract).get(step.ending, ('', ''))[1]
+    return _stops(step.decisions, contract).get(step.ending, ('', ''))[1]
 
 
 def is_on_new_action(decision: GateDecision) -> bool:
@@ -209,14 +191,14 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     return best
 
 
-def _values(*parts: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
-    return {field.name: field.values for part in parts for field in part if field.values}
+def _values(view: View) -> Mapping[str, Vector]:
+    return {field.name: field.values for field in view.fields if field.values}
 
 
-def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]]:
+def _stops(decisions: tuple[GateDecision, ...], contract: Contract) -> Endings:
     """Return the endings that stops of the gate stand for, as the contract declares."""
     found = {}
-    for decision in step.decisions:
+    for decision in decisions:
         for result in decision.rules:
             ending = contract.episode.on_stop.get(result.reason.name)
             if result.outcome is Verdict.STOPPED and ending:
@@ -224,10 +206,8 @@ def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]
     return found
 
 
-def _diagnostics(
-    step: Transition, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
-) -> Iterator[KeyValue]:
-    turn = contract.turn_of(step.id.step)
+def _diagnostics(step: int, contract: Contract, gaps: int, endings: Endings) -> Iterator[KeyValue]:
+    turn = contract.turn_of(step)
     if turn:
         yield KeyValue(key=TURN, value=turn)
     if gaps:

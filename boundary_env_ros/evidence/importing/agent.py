@@ -8,7 +8,6 @@ There was no gate, no request and no reset: what only they could tell stays unkn
 
 from __future__ import annotations
 
-from functools import partial
 import math
 from typing import TypeAlias
 import uuid
@@ -24,18 +23,25 @@ from boundary_env_ros.core.environment.endings import (
     time_is_over,
     TIME_LIMIT,
 )
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.environment import step as apply
+from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Decided,
+    FieldSampled,
+    GroupMeasured,
+    InputEvent,
+)
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
-from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
-from boundary_env_ros.core.environment.step_builder import close, opened
+from boundary_env_ros.core.environment.starting import run
+from boundary_env_ros.core.environment.step_builder import close_step
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     RuleInput,
-    StepId,
     Trigger,
     Verdict,
 )
@@ -56,9 +62,6 @@ from boundary_env_ros.frozen import replace
 DECLARER = 'import'
 
 Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
-
-# What no bag says of a transition.
-_opened = partial(opened, software_version=__version__, client_version='', seed=0)
 
 _TIMES = ('opened', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
@@ -108,24 +111,27 @@ class ImportedAgent:
         bag: str,
         reset: tuple[NamedValues, ...],
     ) -> None:
-        self._contract, self._digest, self._agent = contract, digest, agent
-        self._bag, self._sampled = bag, reset
-        self._present, self._topics = ears.present, ears.names
+        self._contract, self._bag, self._sampled = contract, bag, reset
+        self._present = ears.present
         self._task = _Judge(task, contract)
+        setup = Setup(
+            contract=contract,
+            digest=digest,
+            task=self._task,
+            agent=agent,
+            topics=ears.names,
+            software_version=__version__,
+            name=DECLARER,
+        )
+        self._state = self._idle = replace(
+            State.of(setup), actuation=Actuation.of(contract, ears.names, drivers_heard=False)
+        )
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
         )
         timeouts = [g.driver_timeout for g in contract.action if g.driver_timeout is not None]
         self._in_force = min(timeouts, default=math.inf) * NANOSECONDS
         self._sequence = 0
-        self._decisions: list[GateDecision] = []
-        self._idle = self._episode = EpisodeStatus(
-            id=StepId(digest=digest, agent=agent, episode_id=''),
-            state=EpisodeState.IDLE,
-            pacing=contract.pacing,
-        )
-        self._record: ResetRecord | None = None
-        self._before: View | None = None
         self._held: tuple[Made, ...] = ()
         self.outside = self.commands = self.used = 0
         self.forget()
@@ -134,12 +140,17 @@ class ImportedAgent:
 
     def sample(self, name: str, sample: Sample) -> bool:
         """Take a sample of a field of any section; return whether it measured anything."""
-        return self._buffer.take(name, sample)
+        self._apply(FieldSampled(name=name, sample=sample))
+        return self._state.buffer.latest.get(name) is sample
+
+    def _apply(self, event: InputEvent) -> None:
+        # What comes of it on the way, evidence for commands of earlier steps, is in no step.
+        self._state, _ = apply(self._state, event)
 
     def forget(self) -> None:
         """Forget what came: the clock was set back, and it is of another time."""
-        self._buffer = ObservationBuffer(self._contract, self._topics)
-        self._actuation = Actuation.of(self._contract, self._topics, drivers_heard=False)
+        idle = self._idle
+        self._state = replace(self._state, buffer=idle.buffer, actuation=idle.actuation)
         self._groups: dict[str, Vector] = {}
         self._previous: Vector | None = None
         self._of_step_before: Vector | None = None
@@ -147,7 +158,7 @@ class ImportedAgent:
 
     def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
         """Take the measured state of one group of the command's dimensions."""
-        self._actuation.heard(group, values, captured)
+        self._apply(GroupMeasured(name=group, values=values, captured=captured))
 
     def command(self, group: str, values: Vector, now: ClockReading) -> None:
         """Take the command of one group; with it the others are as they were sent last."""
@@ -165,12 +176,13 @@ class ImportedAgent:
             # The driver has stopped by itself meanwhile.
             self._previous = self._of_step_before = None
         self._commanded_at = at
-        if self._before is not None:
+        before, episode = self._state.before, self._state.episode
+        if before is not None:
             self.used += 1
             self._sequence += 1
             # A step has one action, from the command before the step to the last one in it.
             action = _action(self._contract, command, self._of_step_before)
-            seen, id_ = self._before.observation, self._episode.at(self._episode.id.step + 1)
+            seen, id_ = before.observation, episode.at(episode.id.step + 1)
             request = ActionRequest(
                 id=id_,
                 lease_id='',
@@ -181,7 +193,7 @@ class ImportedAgent:
                 requested=None,
                 observed_step=seen.id.step,
             )
-            # What close() wants to know of a command; no gate decided it, and none is recorded.
+            # What a step wants to know of a command; no gate decided it, and none is recorded.
             decision = GateDecision(
                 id=id_,
                 sequence=self._sequence,
@@ -195,8 +207,7 @@ class ImportedAgent:
                 command=command,
                 commanded=now,
             )
-            self._decisions.append(decision)
-            self._actuation.commanded(decision)
+            self._apply(Decided(decision=decision, now=now))
         self._previous = command
 
     # Episodes ------------------------------------------------------------------------------------
@@ -204,46 +215,35 @@ class ImportedAgent:
     @property
     def running(self) -> bool:
         """Return whether an episode runs."""
-        return self._before is not None
+        return self._state.before is not None
 
     @property
     def lacking(self) -> tuple[str, ...]:
         """Return the fields that the bag has a topic for, and that have not come yet."""
-        latest = self._buffer.latest
+        latest = self._state.buffer.latest
         return tuple(s.name for s in self._seen if s.derived is None and s.name not in latest)
 
     def missing(self, name: str) -> str:
         """Return a field that has not come in words: its name, its topic, and why."""
-        return self._buffer.missing(name)
+        return self._state.buffer.missing(name)
 
     @property
     def step(self) -> int:
         """Return the last step that was closed."""
-        return self._episode.id.step
+        return self._state.episode.id.step
 
     def begin(self, now: ClockReading) -> None:
         """Begin an episode with what was seen last."""
-        contract = self._contract
-        self._episode = self._idle.begin(
-            episode_id=str(uuid.uuid4()), seed=0, client=DECLARER
-        ).run()
-        latest = dict(self._buffer.latest)
-        self._buffer.forget()
-        for name, sample in latest.items():
-            self._buffer.take(name, sample)
-        self._decisions.clear()
+        contract, agent = self._contract, self._state.setup.agent
+        buffer = self._state.buffer
+        buffer = replace(buffer.forgotten(), latest=buffer.latest)
         sampled = by_name(self._sampled)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
-            supplied = supply(self._task, contract, sampled, self._agent)
+            buffer = buffer.supplied(supply(self._task, contract, sampled, agent), now)
         except BoundaryError:
-            supplied = {}
             unknown.append('reset')
-        for spec in (*contract.observation, *contract.state):
-            values = tuple(supplied.get(spec.task, ())) if spec.task else ()
-            if len(values) == spec.size and all(map(math.isfinite, values)):
-                self._buffer.take(spec.name, Sample(values=values, captured=now.ros))
-        self._record = ResetRecord(
+        record = ResetRecord(
             seed_given=False,
             options='{}',
             sampled=self._sampled,
@@ -252,48 +252,34 @@ class ImportedAgent:
             within_tolerance=False,
             confirmed_by='',
         )
-        view = self._buffer.view(self._episode.at(0), now)
+        episode = self._idle.episode.begin(episode_id=str(uuid.uuid4()), seed=0, client=DECLARER)
+        state = replace(
+            self._state, episode=episode, buffer=buffer, record=record, decisions=(), gaps=0
+        )
+        self._state, (status, transition, privileged) = run(state, now)
         derived = ('closed', *_seen('after', 'state'))
         marks = import_marks(self._bag, derived=derived, unknown=unknown)
-        transition = _opened(contract, view, Kind.RESET, reset=self._record, diagnostics=marks)
-        self._held = (
-            replace(self._episode, stamp=now),
-            self._buffer.privileged(transition.id, now),
-            transition,
-        )
-        self._keep(view)
+        self._held = (status, privileged, replace(transition, diagnostics=marks))
+        self._of_step_before = self._previous
 
     def tick(self, now: ClockReading) -> tuple[Made, ...]:
         """Close a step; return what is whole now, and with an ending all that is left."""
-        contract, before = self._contract, self._before
-        assert before is not None  # a running episode has observed
-        made, step = self._held, self._episode.id.step + 1
-        view = self._buffer.view(self._episode.at(step), now)
-        why = '; '.join(self._buffer.lost(view).values())
-        endings = {SENSOR_LOST: (DECLARER, why)} if self._lost(view) else {}
+        contract, state = self._contract, self._state
+        made, step = self._held, self.step + 1
+        view = state.buffer.view(state.episode.at(step), now)
+        # A field that the bag has not is not lost.
+        absent = {f.name for f in view.fields if f.status is FieldStatus.MISSING} - self._present
+        lost = [why for name, why in state.buffer.lost(view).items() if name not in absent]
+        endings = {SENSOR_LOST: (DECLARER, '; '.join(lost))} if lost else {}
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
-        fields, decisions = before.observation.fields, tuple(self._decisions)
-        closed, _, message = close(
-            _opened(contract, view, Kind.STEP, before=fields, decisions=decisions),
-            before,
-            contract=contract,
-            reset=self._record,
-            captured=self._buffer.captured,
-            gaps=0,
-            task=self._task,
-            actuation=self._actuation,
-            endings=endings,
-        )
+        self._state, closed, _ = close_step(state, view, endings)
         transition = self._stripped(closed)
-        self._episode = self._episode.stepped()
-        privileged = self._buffer.privileged(transition.id, now)
-        self._decisions.clear()
-        self._keep(view)
-        self._held = (privileged, transition)
+        self._of_step_before = self._previous
+        self._held = (self._state.buffer.privileged(transition.id, now), transition)
         if transition.ending:
-            return (*made, *self._over(transition, message))
+            return (*made, *self._over(replace(self._state.episode, stamp=now)))
         return made
 
     def end(self, why: str) -> tuple[Made, ...]:
@@ -302,7 +288,7 @@ class ImportedAgent:
         assert isinstance(last, Transition)
         if last.kind is Kind.RESET:
             self._held = ()
-            self._before = None
+            self._state = replace(self._state, before=None)
             return ()
         kind = self._contract.episode.endings[ABANDONED]
         last = replace(
@@ -313,18 +299,15 @@ class ImportedAgent:
             declared_by=DECLARER,
         )
         self._held = (*others, last)
-        return self._over(last, why)
-
-    def _over(self, last: Transition, message: str) -> tuple[Made, ...]:
-        made, self._held = self._held, ()
-        self._before = None
-        self._episode = self._episode.end(
-            ending=last.ending,
-            kind=self._contract.episode.endings[last.ending],
-            declared_by=last.declared_by,
-            message=message,
+        episode = self._state.episode.end(
+            ending=ABANDONED, kind=kind, declared_by=DECLARER, message=why
         )
-        return (*made, replace(self._episode, stamp=last.closed))
+        return self._over(replace(episode, stamp=last.closed))
+
+    def _over(self, status: EpisodeStatus) -> tuple[Made, ...]:
+        made, self._held = self._held, ()
+        self._state = replace(self._state, before=None)
+        return (*made, status)
 
     def _stripped(self, transition: Transition) -> Transition:
         """Return a step without the decisions that no gate took, with what is derived marked."""
@@ -356,20 +339,6 @@ class ImportedAgent:
                 *transition.diagnostics,
             ),
         )
-
-    def _lost(self, view: View) -> bool:
-        """Return whether a field ends the episode; one that the bag has not is not lost."""
-        absent = {
-            field.name
-            for field in view.fields
-            if field.status is FieldStatus.MISSING and field.name not in self._present
-        }
-        return bool(set(self._buffer.lost(view)) - absent)
-
-    def _keep(self, view: View) -> None:
-        self._before = view
-        self._of_step_before = self._previous
-        self._buffer.keep(view)
 
 
 class _Judge:

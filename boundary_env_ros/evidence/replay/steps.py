@@ -18,17 +18,15 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    ObservationField,
-)
-from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
+from boundary_env_ros.core.environment.actuation import Feedback
+from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
-from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
+from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
+from boundary_env_ros.core.environment.task import NoTask, Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
@@ -81,9 +79,16 @@ class StepsAgain:
     def __init__(self, contract: Contract, task: Task | None, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
-        self._buffer = ObservationBuffer(contract, topics)
-        self._specs = (*contract.observation, *contract.state)
-        self._actuation = Actuation.of(contract, topics)
+        self._setup = Setup(
+            contract=contract,
+            digest='',
+            task=task or NoTask(),
+            agent=agent,
+            topics=topics,
+            software_version='',
+        )
+        self._new = State.of(self._setup)
+        self._buffer = self._new.buffer
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
@@ -91,9 +96,7 @@ class StepsAgain:
         #: Whether a step of this episode is missing, and how many came without a gap since then;
         #: -1 while what was seen before the first of those is made out.
         self._lacks, self._since = False, 0
-        stacks = [s for s in self._specs if s.derived is not None]
-        self._stacked = frozenset(spec.name for spec in stacks)
-        self._past = max((frames_needed(s.derived) - 1 for s in stacks if s.derived), default=0)
+        self._stacked = frozenset(s.name for s in self._buffer.specs if s.derived is not None)
 
     @property
     def begun(self) -> str:
@@ -135,7 +138,7 @@ class StepsAgain:
         follows = last is not None and same_episode and last.id.step + 1 == then.id.step
         if is_reset or not same_episode:
             self._reset, self._supplied, self._lacks = None, {}, False
-            self._buffer.forget()
+            self._buffer = self._buffer.forgotten()
         if is_reset:
             return self._begin(then)
         if before is None or not follows:
@@ -149,6 +152,17 @@ class StepsAgain:
         """Return what judges a step: the task, unless it or the reset is not known."""
         judge = None if self.lacking else self._task
         return _AsRecorded(then, self._task) if judge is None else judge
+
+    def _state(self, then: Transition) -> State:
+        """Return the state in which a step is closed, as far as its record tells of it."""
+        new, version = self._new, then.software_version
+        id_ = replace(then.id, step=then.id.step - 1)
+        return replace(
+            new,
+            setup=replace(self._setup, task=self._task_of(then), software_version=version),
+            begin=replace(new.begin, client_version=then.client_version),
+            episode=replace(new.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed),
+        )
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -171,14 +185,9 @@ class StepsAgain:
                 tolerance=tolerance,
                 within_tolerance=not wrong,
             )
-        return opened(
-            self._contract,
+        return replace(self._state(then), record=record).transition(
             view,
             Kind.RESET,
-            software_version=then.software_version,
-            client_version=then.client_version,
-            seed=then.seed,
-            reset=record,
             # One that failed for a reason from outside, such as an answer that never came, stays
             # so.
             truncated=wrong or then.truncated,
@@ -196,45 +205,29 @@ class StepsAgain:
     # A step --------------------------------------------------------------------------------------
 
     def _close(
-        self,
-        then: Transition,
-        before: View,
-        view: View,
-        decisions: tuple[GateDecision, ...],
+        self, then: Transition, before: View, view: View, decisions: tuple[GateDecision, ...]
     ) -> Transition:
-        contract = self._contract
-        self._actuation.clear()
+        buffer = self._buffer
+        if self._lacks and then.request is not None:
+            # Of an observation that the record may have lost.
+            lost = (then.request.observed_step, then.captured)
+            buffer = replace(buffer, captured=(lost, *buffer.captured))
+        actuation = self._new.actuation
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
             feedback = Feedback(captured=then.measured_at, values=then.measured_action)
-            self._actuation.measured(feedback)
-        captured = self._buffer.captured
-        if self._lacks and then.request is not None:
-            # Of an observation that the record may have lost.
-            captured = {then.request.observed_step: then.captured, **captured}
-        said = {item.key: item.value for item in then.diagnostics}
-        again, _, _ = close(
-            opened(
-                contract,
-                view,
-                Kind.STEP,
-                before=before.observation.fields,
-                decisions=decisions,
-                software_version=then.software_version,
-                client_version=then.client_version,
-                seed=then.seed,
-                # When the robot acted is measured.
-                actuated=then.actuated,
-            ),
-            before,
-            contract=contract,
-            reset=self._reset,
-            captured=captured,
-            gaps=0,
-            task=self._task_of(then),
-            actuation=self._actuation,
-            endings=self._found(then, view, said),
+            actuation = actuation.measured(feedback)
+        state = replace(
+            self._state(then),
+            buffer=buffer,
+            actuation=actuation,
+            before=before,
+            decisions=decisions,
+            record=self._reset,
         )
+        said = {item.key: item.value for item in then.diagnostics}
+        found = self._found(then, view, said)
+        _, again, _ = close_step(state, view, found, actuated=then.actuated)
         failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
             for item in again.diagnostics:
@@ -287,16 +280,16 @@ class StepsAgain:
     ) -> View:
         """Freeze again what was measured, as the contract says, and keep it."""
         recorded = {field.name: field for field in fields}
-        for spec in self._specs:
+        for spec in self._buffer.specs:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer.take(field.name, field)
+            self._buffer = self._buffer.after(field.name, field)
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
-        if self._lacks and self._since < self._past:
+        if self._lacks and self._since < self._buffer.past:
             # What a field is stacked of stands in the steps that are missing.
             whole = tuple(
                 recorded.get(field.name, field) if field.name in self._stacked else field
@@ -305,7 +298,7 @@ class StepsAgain:
         count = len(self._contract.observation)
         observation = replace(frozen.observation, fields=whole[:count])
         view = View(observation=observation, state=whole[count:])
-        self._buffer.keep(view)
+        self._buffer = self._buffer.keeping(view)
         return view
 
     def _keep(self, then: Transition) -> View:

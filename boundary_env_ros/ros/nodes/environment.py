@@ -18,14 +18,29 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import (
-    CallStep,
-    ConfirmStep,
-    Pacing,
-    PublishStep,
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    ConfirmReset,
+    Decided,
+    EndEpisode,
+    FieldSampled,
+    GateReported,
+    GroupMeasured,
+    InputEvent,
+    InputUnusable,
+    MessageArrived,
+    RecorderReported,
+    SensorsRead,
+    ServiceAnswered,
+    StepDue,
+    WorldAdvanced,
+    WorldAnswered,
 )
-from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
@@ -65,9 +80,6 @@ _MOST_ELSEWHERE = 16
 # Seconds between two looks for topics that are published as another type.
 _LOOK = 1.0
 
-#: What an environment asks of other nodes, beside what it publishes.
-Asked = ResetWorld | CallStep | PublishStep | ConfirmStep | SimStepRequest
-
 
 class AgentEnvironment:
     """
@@ -87,30 +99,30 @@ class AgentEnvironment:
         self._node, self.agent = node, agent
         self._several = len(contract.agents) > 1
         self.environment = Environment(
-            contract,
-            digest=node.loaded.digest,
-            task=fitting_task(contract),
-            agent=agent,
-            topics=topics,
-            software_version=__version__,
-            name=node.get_name(),
+            Setup(
+                contract=contract,
+                digest=node.loaded.digest,
+                task=fitting_task(contract),
+                agent=agent,
+                topics=topics,
+                software_version=__version__,
+                name=node.get_name(),
+            )
         )
         self.timing = StepTiming(contract)
         self._outgoing = {
-            record: node.add_publisher(kind, node.topic_of(agent, topic), qos)
-            for record, kind, topic, qos in (
-                (Transition, msg.Transition, names.TRANSITION, names.RECORD),
-                (
-                    PrivilegedObservation,
-                    msg.PrivilegedObservation,
-                    names.PRIVILEGED_OBSERVATION,
-                    names.RECORD,
-                ),
-                (ActuationEvidence, msg.ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
-                (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
+            record: node.add_publisher(
+                getattr(msg, record.__name__), node.topic_of(agent, topic), qos
+            )
+            for record, topic, qos in (
+                (Transition, names.TRANSITION, names.RECORD),
+                (PrivilegedObservation, names.PRIVILEGED_OBSERVATION, names.RECORD),
+                (ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
+                (EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
         }
         self._transforms = TransformFields(contract, namespace=node.get_namespace())
+        self._unknown: dict[str, str] = {}  # why a field cannot be looked up
         self._elsewhere: dict[str, Any] = {}
         node.own(lambda _: self._ignore_elsewhere(), None)
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
@@ -123,10 +135,10 @@ class AgentEnvironment:
                 *acknowledgement_inputs(contract),
                 *self._transforms.inputs,
             ),
-            heard=self.environment.heard,
+            heard=self._on_message,
             stamped=contract.pacing is Pacing.LOCKSTEP,
             due=self._go_on,
-            unusable=self.environment.unusable,
+            unusable=self._on_unusable,
         )
         largest = most_of_decision(contract)
         for kind, topic, hear, qos, most in (
@@ -145,18 +157,26 @@ class AgentEnvironment:
         ):
             node.add_service(service, node.topic_of(agent, name), callback)
 
+    @property
+    def now(self) -> ClockReading:
+        """What time it is."""
+        return self._node.clock.now()
+
     # Events --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         self.look()
-        self.carry(self.environment.go_on(self._node.clock.now()))
+        self.apply(SensorsRead(now=self.now))
 
     def look(self) -> None:
         """Look at all that the sensors have sent, and at the newest transforms."""
         self._sensors.look(self._on_field, self._on_feedback)
-        now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
-        for name, reading in self._transforms.new(now, self.environment.unusable):
-            self.environment.take(name, self._node.sample(reading))
+        now = max(self.now.ros.nanoseconds, self._world_time)
+        unknown = dict.fromkeys(self._unknown, '')
+        for name, reading in self._transforms.new(now, self._unknown):
+            self.apply(FieldSampled(name=name, sample=self._node.sample(reading)))
+        for name, why in (unknown | self._unknown).items():
+            self._on_unusable(name, why)
 
     def compare_types(self) -> None:
         """Look why what was never heard does not come."""
@@ -184,63 +204,72 @@ class AgentEnvironment:
             self._node.destroy_subscription(subscription)
         self._elsewhere.clear()
 
+    def _on_message(self, topic: str, captured: int | None, steady: int) -> bool:
+        self.environment.apply(MessageArrived(topic=topic, captured=captured, steady=steady))
+        return self.environment.state.due
+
+    def _on_unusable(self, name: str, why: str) -> None:
+        self.environment.apply(InputUnusable(name=name, why=why))
+
     def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
-        return self.environment.take(
-            name, self._node.sample(reading, arrival.published, arrival.arrived)
-        )
+        sample = self._node.sample(reading, arrival.published, arrival.arrived)
+        self.environment.apply(FieldSampled(name=name, sample=sample))
+        return self.environment.state.buffer.latest.get(name) is sample
 
     def _on_feedback(self, name: str, reading: Reading) -> None:
         if name in (TF, TF_STATIC):
             return  # read into the buffer of the transforms
         captured = self._node.clock.captured(reading.stamp, self._node.contract.robot_host)
-        self.carry(self.environment.measured(name, reading.values, captured))
+        self.apply(GroupMeasured(name=name, values=reading.values, captured=captured))
 
     def _on_decision(self, data: bytes) -> None:
-        decision = from_bytes(GateDecision, data)
-        self.carry(self.environment.decision(decision, self._node.clock.now()))
+        self.apply(Decided(decision=from_bytes(GateDecision, data), now=self.now))
 
     def _on_gate_status(self, data: bytes) -> None:
-        status = from_bytes(GateStatus, data)
-        self.carry(self.environment.gate_status(status, self._node.clock.now()))
+        self.apply(GateReported(status=from_bytes(GateStatus, data), now=self.now))
 
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
         self._world_time = report.now
         self.look()
-        self.carry(self.environment.advanced(report, self._node.clock.now()))
+        self.apply(WorldAdvanced(report=report, now=self.now))
 
     def say(self) -> None:
         """Publish where the episode stands: a heartbeat."""
-        self.carry((self.environment.status(self._node.clock.now()),))
+        self.dispatch((self.environment.status(self.now),))
 
-    # Effects -------------------------------------------------------------------------------------
+    # Outputs -------------------------------------------------------------------------------------
 
-    def carry(self, effects: Effects) -> None:
+    def apply(self, event: InputEvent) -> None:
+        """Let an event happen, and do what comes of it."""
+        self.dispatch(self.environment.apply(event))
+
+    def dispatch(self, outputs: Outputs) -> None:
         """Do what an event has led to."""
-        for effect in effects:
-            self._carry_one(effect)
-        if effects:
+        for output in outputs:
+            self._dispatch_one(output)
+        if outputs:
             self._node.go_on()
 
-    def _carry_one(self, effect: Effect) -> None:
-        if isinstance(effect, Asked):
-            self._node.ask(self.agent, effect)
+    def _dispatch_one(self, output: Output) -> None:
+        if isinstance(output, Asked):
+            self._node.ask(self.agent, output)
             return
-        now = self._node.clock.now()
-        self._outgoing[type(effect)].publish(
-            to_bytes(effect, _stamp_of(effect, now).ros.nanoseconds)
+        now = self.now
+        self._outgoing[type(output)].publish(
+            to_bytes(output, _stamp_of(output, now).ros.nanoseconds)
         )
-        if isinstance(effect, Transition):
-            self.timing.add(effect)
-            self._log(effect)
-            if effect.reset is not None and not effect.truncated:
+        if isinstance(output, Transition):
+            self.timing.add(output)
+            self._log(output)
+            if output.reset is not None and not output.truncated:
                 self._node.on_started()
 
     def _log(self, transition: Transition) -> None:
         whose = f' of {self.agent}' if self._several else ''
         episode = f'{transition.id.episode_id[:8]}{whose}'
         if transition.ending:
-            message = self.environment.message
+            message = self.environment.state.episode.message
             self._node.get_logger().info(
                 f'episode {episode} ended after {transition.id.step} steps: '
                 f'{transition.ending}, declared by {transition.declared_by}'
@@ -250,8 +279,7 @@ class AgentEnvironment:
             self._node.get_logger().info(f'episode {episode} runs')
         if transition.overrun:
             self._node.get_logger().warning(
-                f'step {transition.id.step} of {episode}: '
-                'no action came in time, '
+                f'step {transition.id.step} of {episode}: no action came in time, '
                 f'held by the {transition.held_by}',
                 throttle_duration_sec=1.0,
             )
@@ -273,26 +301,22 @@ class AgentEnvironment:
             seed=request.seed if request.seed_given else None,
             options=request.options,
         )
-        status = self.environment.reset_in_progress(begin, self._node.clock.now())
-        if status is not None:
-            response.episode_id, response.seed = status.id.episode_id, status.seed
-            return response
-        response.episode_id = str(uuid.uuid4())
-        self.look()  # an episode that still runs ends by this
-        response.seed, effects = self.environment.begin(
-            begin,
-            episode_id=response.episode_id,
-            drawn_seed=self._node.draw_seed(),
-            now=self._node.clock.now(),
-        )
-        self.carry(effects)
+        if not self.environment.state.resets_for(begin):
+            self.look()  # an episode that still runs ends by this
+            self.apply(
+                BeginEpisode(
+                    begin=begin,
+                    episode_id=str(uuid.uuid4()),
+                    drawn_seed=self._node.draw_seed(),
+                    now=self.now,
+                )
+            )
+        episode = self.environment.state.episode
+        response.episode_id, response.seed = episode.id.episode_id, episode.seed
         return response
 
     def _on_end(self, request: Any, response: Any) -> Any:
-        environment, now = self.environment, self._node.clock.now()
-        status = environment.status(now)
-        endings = self._node.contract.episode.endings
-        runs = environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
+        status, runs = self.environment.state.episode, self.environment.state.active
         if not runs or request.episode_id != status.id.episode_id:
             running = f'{status.id.episode_id}, which runs' if runs else 'none, since none runs'
             ended = f' ({status.ending} ended it)' if status.ending and not runs else ''
@@ -301,19 +325,24 @@ class AgentEnvironment:
                 f'got {request.episode_id}{ended}).',
                 ResultCode.UNKNOWN_EPISODE,
             )
-        if request.ending not in endings:
-            raise RequestRejected(
-                f'Unknown ending (expected {", ".join(endings)}, got {request.ending!r}).'
-            )
         self.look()
-        who = request.client or 'client'
-        self.carry(environment.end(request.ending, who, request.message, now))
+        self.apply(
+            EndEpisode(
+                ending=request.ending,
+                declared_by=request.client or 'client',
+                message=request.message,
+                now=self.now,
+            )
+        )
         return response
 
     def _on_confirm(self, request: Any, response: Any) -> Any:
-        self.carry(
-            self.environment.confirm(
-                request.user, request.confirmed, request.message, self._node.clock.now()
+        self.apply(
+            ConfirmReset(
+                user=request.user,
+                confirmed=request.confirmed,
+                message=request.message,
+                now=self.now,
             )
         )
         return response
@@ -377,12 +406,12 @@ class EnvironmentNode(ContractNode):
         if self.active:
             for agent in self._agents.values():
                 agent.look()
-                agent.carry(
-                    agent.environment.end(
-                        'operator_stop',
-                        self.get_name(),
-                        'the environment is being deactivated',
-                        self.clock.now(),
+                agent.apply(
+                    EndEpisode(
+                        ending='operator_stop',
+                        declared_by=self.get_name(),
+                        message='the environment is being deactivated',
+                        now=self.clock.now(),
                     )
                 )
         self.active = False
@@ -423,17 +452,18 @@ class EnvironmentNode(ContractNode):
             self._advances.publish(to_bytes(told, now.ros.nanoseconds))
 
     def _on_world(self, answer: WorldReset) -> None:
-        for agent in self._agents.values():
-            agent.carry(agent.environment.world_reset(answer, self.clock.now()))
+        self._apply(WorldAnswered(answer=answer, now=self.clock.now()))
 
     def _on_called(self, service: str, error: str) -> None:
-        for agent in self._agents.values():
-            agent.carry(agent.environment.called(service, error, self.clock.now()))
+        self._apply(ServiceAnswered(service=service, error=error, now=self.clock.now()))
 
     def _on_recorder_status(self, message: Any) -> None:
         if message.digest == self.loaded.digest and message.recording:
-            for agent in self._agents.values():
-                agent.carry(agent.environment.recorder_status(self.clock.now()))
+            self._apply(RecorderReported(now=self.clock.now()))
+
+    def _apply(self, event: InputEvent) -> None:
+        for agent in self._agents.values():
+            agent.apply(event)
 
     # Time ----------------------------------------------------------------------------------------
 
@@ -454,14 +484,14 @@ class EnvironmentNode(ContractNode):
         # that was missed altogether.
         self._due = now.steady + self._ticks.time_until_next_call()
         for agent in self._agents.values():
-            agent.carry(agent.environment.tick(now, late))
+            agent.apply(StepDue(late=late, now=now))
 
     def _on_watch(self) -> None:
         self._procedure.watch()
         for name, agent in self._agents.items():
-            if agent.environment.looks(self.clock.now()):
+            if agent.environment.reads_sensors(self.clock.now()):
                 agent.look()
-            agent.carry(self._world.watch(name, self.clock.now()))
+            agent.dispatch(self._world.watch(name, self.clock.now()))
 
     def _compare_types(self) -> None:
         for agent in self._agents.values():
@@ -478,12 +508,12 @@ class EnvironmentNode(ContractNode):
             yield of_steps(self.path, name, agent.timing)
 
 
-def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:
+def _stamp_of(output: Output, now: ClockReading) -> ClockReading:
     """Return what the header of a record is stamped with: its own instant, if it has one."""
-    if isinstance(effect, Transition):
-        return effect.closed
-    if isinstance(effect, EpisodeStatus) and effect.stamp is not None:
-        return effect.stamp
+    if isinstance(output, Transition):
+        return output.closed
+    if isinstance(output, EpisodeStatus) and output.stamp is not None:
+        return output.stamp
     return now
 
 

@@ -20,8 +20,26 @@ import pytest
 
 from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.environment import Begin, Environment
+from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_state import Setup
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    ConfirmReset,
+    DeadlinesDue,
+    Decided,
+    FieldSampled,
+    GateReported,
+    GroupMeasured,
+    InputEvent,
+    MessageArrived,
+    SensorsRead,
+    ServiceAnswered,
+    StepDue,
+    WorldAdvanced,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
@@ -75,9 +93,15 @@ class AnyWorld:
         topics = {topic: f'/{topic}' for topic in sensor_topics(self.contract)}
         self.inputs = gate_inputs(self.contract)
         self.environment = Environment(
-            self.contract, digest=DIGEST, task=AnyTask(self.contract), agent=AGENT, topics=topics,
-            software_version='test',
-        )  # fmt: skip
+            Setup(
+                contract=self.contract,
+                digest=DIGEST,
+                task=AnyTask(self.contract),
+                agent=AGENT,
+                topics=topics,
+                software_version='test',
+            )
+        )
         self.gate = Gate(
             self.contract, digest=DIGEST, agent=AGENT,
             topics={item.name: topics[item.topic] for item in self.inputs},
@@ -89,16 +113,19 @@ class AnyWorld:
         self.sequence = 0
         self.quiet: set[str] = set()
 
+    def apply(self, event: InputEvent) -> None:
+        self.carry(self.environment.apply(event))
+
     def carry(self, effects: Iterable[object]) -> None:
         now = self.time.now
         for effect in effects:
             if isinstance(effect, ResetWorld):
                 answer = WorldReset(completed=self.time.ros)
-                self.carry(self.environment.world_reset(answer, now))
+                self.apply(WorldAnswered(answer=answer, now=now))
             elif isinstance(effect, CallStep):
-                self.carry(self.environment.called(effect.service, '', now))
+                self.apply(ServiceAnswered(service=effect.service, error='', now=now))
             elif isinstance(effect, ConfirmStep):
-                self.carry(self.environment.confirm('Ada', True, '', now))
+                self.apply(ConfirmReset(user='Ada', confirmed=True, message='', now=now))
             elif isinstance(effect, EpisodeStatus):
                 self.decided(self.gate.apply(EpisodeTold(status=effect, now=now)))
                 if effect.state is EpisodeState.RESETTING:
@@ -123,24 +150,27 @@ class AnyWorld:
                 now=now,
             )
         )
-        self.carry(self.environment.gate_status(self.gate.state.status(now), now))
+        self.apply(GateReported(status=self.gate.state.status(now), now=now))
 
     def begin(self) -> None:
         if not self.lockstep:
             for item in self.inputs:
                 self.measure(item.name, calm=True)
-        _, effects = self.environment.begin(
-            Begin(digest=DIGEST, client='policy'), episode_id='episode-1', drawn_seed=1,
-            now=self.time.now,
-        )  # fmt: skip
-        self.carry(effects)
+        self.apply(
+            BeginEpisode(
+                begin=Begin(digest=DIGEST, client='policy'),
+                episode_id='episode-1',
+                drawn_seed=1,
+                now=self.time.now,
+            )
+        )
         for _ in range(30):
-            if self.environment.state is not EpisodeState.RESETTING:
+            if self.environment.state.episode.state is not EpisodeState.RESETTING:
                 return
             self.time.wait(0.05)
             if not self.lockstep:
                 self.sense(calm=True)
-            self.carry(self.environment.watch(self.time.now))
+            self.apply(DeadlinesDue(now=self.time.now))
 
     # Sensors -------------------------------------------------------------------------------------
 
@@ -165,7 +195,7 @@ class AnyWorld:
                 self.speak(spec, calm)
         for item in self.inputs:
             self.measure(item.name, calm)
-        self.carry(self.environment.go_on(self.time.now))
+        self.apply(SensorsRead(now=self.time.now))
 
     def speak(self, spec: FieldSpec, calm: bool) -> None:
         captured = self.time.stamp(
@@ -179,8 +209,12 @@ class AnyWorld:
             )  # fmt: skip
         sample = Sample(values=self.values(spec, calm), captured=captured, image=image)
         if spec.topic:
-            self.environment.heard(spec.topic, captured.nanoseconds, self.time.steady)
-        self.environment.take(spec.name, sample)
+            self.environment.apply(
+                MessageArrived(
+                    topic=spec.topic, captured=captured.nanoseconds, steady=self.time.steady
+                )
+            )
+        self.environment.apply(FieldSampled(name=spec.name, sample=sample))
 
     def measure(self, name: str, calm: bool) -> None:
         now, captured = self.time.now, self.time.stamp()
@@ -199,12 +233,16 @@ class AnyWorld:
         self.decided(
             self.gate.apply(Measured(name=name, values=values, captured=captured, now=now))
         )
-        self.environment.heard(group.feedback.topic, captured.nanoseconds, now.steady)
-        self.carry(self.environment.measured(group.name, values, captured))
+        self.environment.apply(
+            MessageArrived(
+                topic=group.feedback.topic, captured=captured.nanoseconds, steady=now.steady
+            )
+        )
+        self.apply(GroupMeasured(name=group.name, values=values, captured=captured))
 
     def advance(self, asked: SimStepRequest) -> None:
         self.time.jump_ros(asked.duration / NANOSECONDS)
-        calm = self.environment.state is EpisodeState.RESETTING
+        calm = self.environment.state.episode.state is EpisodeState.RESETTING
         self.sense(calm=calm)
         spoke = sorted(sensor_topics(self.contract))
         report = SimStepResponse(
@@ -214,7 +252,7 @@ class AnyWorld:
         )  # fmt: skip
         answer = Advanced(report=report, now=self.time.ros)
         self.decided(self.gate.apply(WorldMoved(report=answer, now=self.time.now)))
-        self.carry(self.environment.advanced(answer, self.time.now))
+        self.apply(WorldAdvanced(report=answer, now=self.time.now))
 
     # The policy ----------------------------------------------------------------------------------
 
@@ -222,7 +260,7 @@ class AnyWorld:
         for decision in decisions:
             whole = replace(decision, commanded=self.time.now) if decision.published else decision
             self.decisions.append(whole)
-            self.carry(self.environment.decision(whole, self.time.now))
+            self.apply(Decided(decision=whole, now=self.time.now))
 
     def ask(self, action: Vector, horizon: int = 1) -> None:
         self.sequence += 1
@@ -245,12 +283,12 @@ class AnyWorld:
             self.sense()
             self.say()
             self.decided(self.gate.apply(Tick(now=self.time.now)))
-        self.carry(self.environment.tick(self.time.now, 0.0))
+        self.apply(StepDue(now=self.time.now, late=0.0))
 
     def say(self) -> None:
         now = self.time.now
         self.decided(self.gate.apply(EpisodeTold(status=self.environment.status(now), now=now)))
-        self.carry(self.environment.gate_status(self.gate.state.status(now), now))
+        self.apply(GateReported(status=self.gate.state.status(now), now=now))
 
 
 # What must hold ----------------------------------------------------------------------------------
@@ -306,13 +344,13 @@ def test_an_episode_under_any_contract_stays_within_it(
     contract = data.draw(contracts(tf=pacing is Pacing.REALTIME))
     world = AnyWorld(contract, pacing, seed)
     world.begin()
-    assert world.environment.state is EpisodeState.RUNNING, world.environment.status(
+    assert world.environment.state.episode.state is EpisodeState.RUNNING, world.environment.status(
         world.time.now
     ).message
     first = world.transitions[0]
     assert all(field.status is FieldStatus.FRESH for field in first.after if field.age is not None)
     for _ in range(data.draw(st.integers(1, 5))):
-        if world.environment.state is not EpisodeState.RUNNING:
+        if world.environment.state.episode.state is not EpisodeState.RUNNING:
             break
         world.step(*data.draw(chunks(world.contract)))
     assert len(world.transitions) > 1
@@ -330,7 +368,7 @@ def test_sensors_that_fall_silent_are_marked_or_end_the_episode(
     world.quiet = set(data.draw(st.lists(st.sampled_from(named), unique=True)))
     action = data.draw(actions(world.contract))
     for _ in range(13):
-        if world.environment.state is not EpisodeState.RUNNING:
+        if world.environment.state.episode.state is not EpisodeState.RUNNING:
             break
         world.step(action)
     check(world)
@@ -348,7 +386,7 @@ def test_every_request_of_the_holder_is_decided_once(data: st.DataObject, seed: 
     world = AnyWorld(data.draw(contracts(images=False, tf=False)), Pacing.LOCKSTEP, seed)
     world.begin()
     for number in range(1, 5):
-        if world.environment.state is not EpisodeState.RUNNING:
+        if world.environment.state.episode.state is not EpisodeState.RUNNING:
             break
         world.step(data.draw(actions(world.contract)))
         answered = [d for d in world.decisions if d.request is not None]

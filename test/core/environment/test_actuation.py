@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 import math
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ import pytest
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
 from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, Trigger, Verdict
-from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import ActuationEvidence
 from support.core_world import shipped, step_id, Timepiece
 
@@ -45,16 +46,21 @@ def feedback(at: int, *values: float, clock: Clock = Clock.SYSTEM) -> Feedback:
     return Feedback(captured=stamp(at, clock), values=values)
 
 
+def matching(patience: float, **known: Any) -> Actuation:
+    return Actuation(threshold=THRESHOLD, patience=to_nanoseconds(patience), **known)
+
+
 def watch(*events: GateDecision | Feedback, patience: float = PATIENCE) -> list[ActuationEvidence]:
     """Return all evidence that a row of commands and feedback gives."""
-    actuation = Actuation(THRESHOLD, patience)
+    actuation = matching(patience)
     found: list[ActuationEvidence] = []
     for event in events:
         if isinstance(event, Feedback):
-            actuation.measured(event)
+            actuation = actuation.measured(event)
         else:
-            actuation.commanded(event)
-        found += actuation.executions()
+            actuation = actuation.commanded(event)
+        actuation, more = actuation.executions()
+        found += more
     return found
 
 
@@ -147,28 +153,17 @@ def test_feedback_of_another_clock_is_no_evidence(clock: Clock) -> None:
 
 
 def test_feedback_that_comes_late_and_out_of_order_is_passed_over() -> None:
-    actuation = Actuation(THRESHOLD, PATIENCE)
-    actuation.measured(feedback(20 * MS, 0.1, 0.0))
-    actuation.measured(feedback(10 * MS, 0.9, 0.0))
+    actuation = matching(PATIENCE)
+    actuation = actuation.measured(feedback(20 * MS, 0.1, 0.0))
+    actuation = actuation.measured(feedback(10 * MS, 0.9, 0.0))
     assert actuation.latest == feedback(20 * MS, 0.1, 0.0)
 
 
 def test_groups_read_from_one_message_are_all_of_its_instant() -> None:
-    actuation = Actuation(THRESHOLD, PATIENCE)
+    actuation = matching(PATIENCE)
     for event in (feedback(0, 0.0, 0.0), feedback(MS, 0.3, 0.0), feedback(MS, 0.3, 0.7)):
-        actuation.measured(event)
+        actuation = actuation.measured(event)
     assert actuation.latest == feedback(MS, 0.3, 0.7)
-
-
-def test_a_new_episode_forgets_the_last() -> None:
-    actuation = Actuation(THRESHOLD, PATIENCE)
-    actuation.measured(feedback(-10 * MS, 0.0, 0.0))
-    actuation.commanded(command(0, (0.4, 0.0)))
-    actuation.clear()
-    assert actuation.latest is None
-    for event in robot(0, (0.4, 0.0), 50 * MS):
-        actuation.measured(event)
-    assert actuation.executions() == ()
 
 
 @pytest.mark.parametrize('seed', range(20))
@@ -195,22 +190,22 @@ def test_with_noise_a_planted_delay_is_recovered_within_quantum(seed: int) -> No
 def test_time_is_the_sensors_own_not_that_of_its_arrival() -> None:
     """The feedback is handed over long after it was captured: only its stamp counts."""
     time = Timepiece()
-    actuation = Actuation(THRESHOLD, PATIENCE)
-    actuation.commanded(command(0, (0.4, 0.0)))
+    actuation = matching(PATIENCE)
+    actuation = actuation.commanded(command(0, (0.4, 0.0)))
     for event in robot(0, (0.4, 0.0), 60 * MS):
         time.wait(10.0)
-        actuation.measured(event)
-    [found] = actuation.executions()
+        actuation = actuation.measured(event)
+    actuation, [found] = actuation.executions()
     assert found.actuated == stamp(60 * MS)
 
 
 def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
     def seen(angles: tuple[int, ...], sign: float) -> int:
-        actuation = Actuation(THRESHOLD, PATIENCE, angles)
-        actuation.measured(feedback(-10 * MS, 3.12, 0.0))
-        actuation.commanded(command(0, (3.12 + sign * 0.3, 0.0), (3.12, 0.0)))
-        actuation.measured(feedback(10 * MS, 3.42 - math.tau, 0.0))
-        return len(actuation.executions())
+        actuation = matching(PATIENCE, angles=angles)
+        actuation = actuation.measured(feedback(-10 * MS, 3.12, 0.0))
+        actuation = actuation.commanded(command(0, (3.12 + sign * 0.3, 0.0), (3.12, 0.0)))
+        actuation = actuation.measured(feedback(10 * MS, 3.42 - math.tau, 0.0))
+        return len(actuation.executions()[1])
 
     assert (seen((0,), 1.0), seen((), 1.0)) == (1, 0)
     assert (seen((0,), -1.0), seen((), -1.0)) == (0, 1)
@@ -218,22 +213,22 @@ def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
 
 def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
     motor, gripper = Place('/applied', 0), Place('/gripper', 1)
-    actuation = Actuation(THRESHOLD, PATIENCE, acknowledged={'motor': motor, 'gripper': gripper})
-    actuation.measured(feedback(-10 * MS, 0.0, 0.0))
-    actuation.commanded(command(0, (0.4, 0.001), (0.1, 0.001)))  # 0.001 is as it was
-    actuation.commanded(command(5 * MS, (0.401, 0.001), (0.4, 0.001), sequence=2))
-    actuation.measured(feedback(90 * MS, 0.4, 0.0))  # would show the first one
+    actuation = matching(PATIENCE, places={'motor': motor, 'gripper': gripper})
+    actuation = actuation.measured(feedback(-10 * MS, 0.0, 0.0))
+    actuation = actuation.commanded(command(0, (0.4, 0.001), (0.1, 0.001)))  # 0.001 is as it was
+    actuation = actuation.commanded(command(5 * MS, (0.401, 0.001), (0.4, 0.001), sequence=2))
+    actuation = actuation.measured(feedback(90 * MS, 0.4, 0.0))  # would show the first one
     for at, value in ((-5, 0.4), (20, 0.1), (31, float(np.float32(0.4))), (41, 0.401)):
-        actuation.heard('motor', (value,), stamp(at * MS))
-        actuation.heard('gripper', (0.001,), stamp(at * MS))
-    first, second = actuation.executions()
+        actuation = actuation.after('motor', (value,), stamp(at * MS))
+        actuation = actuation.after('gripper', (0.001,), stamp(at * MS))
+    actuation, (first, second) = actuation.executions()
     assert (first.source, first.actuated, first.quantum) == ('/applied', stamp(31 * MS), 0.011)
     assert first.measured == pytest.approx((0.4,))
     assert (second.decision_sequence, second.actuated) == (2, stamp(41 * MS))
     assert second.measured == (0.401,)
     # One that never comes, or too late, leaves it to the feedback.
-    actuation.commanded(command(100 * MS, (0.0, 0.001), (0.4, 0.001), sequence=3))
-    actuation.heard('motor', (0.0,), stamp(700 * MS))
-    actuation.measured(feedback(150 * MS, 0.0, 0.0))
-    [third] = actuation.executions()
+    actuation = actuation.commanded(command(100 * MS, (0.0, 0.001), (0.4, 0.001), sequence=3))
+    actuation = actuation.after('motor', (0.0,), stamp(700 * MS))
+    actuation = actuation.measured(feedback(150 * MS, 0.0, 0.0))
+    actuation, [third] = actuation.executions()
     assert (third.source, third.actuated) == ('', stamp(150 * MS))

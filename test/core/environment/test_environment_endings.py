@@ -14,6 +14,7 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import EndEpisode, FieldSampled
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import KeyValue, Verdict
@@ -103,7 +104,9 @@ def test_the_emergency_stop_ends_the_episode_as_the_operators(world: EpisodeWorl
 
 def test_an_end_from_outside_carries_its_own_name_and_declarer(world: EpisodeWorld) -> None:
     world.run(1.0)
-    world.carry(world.environment.end('operator_stop', 'operator', 'enough', world.now))
+    world.apply(
+        EndEpisode(ending='operator_stop', declared_by='operator', message='enough', now=world.now)
+    )
     last = check_one_ending(world, 'operator_stop', terminated=False, by='operator')
     assert world.environment.status(world.now).message == 'enough'
     assert last.tick_error is None
@@ -113,14 +116,23 @@ def test_an_ending_that_the_contract_does_not_know_is_refused(
     world: EpisodeWorld,
 ) -> None:
     with pytest.raises(RequestRejected, match="No such ending .expected .*, got 'boredom'"):
-        world.environment.end('boredom', 'operator', '', world.now)
+        world.environment.apply(
+            EndEpisode(ending='boredom', declared_by='operator', message='', now=world.now)
+        )
     assert world.state is EpisodeState.RUNNING
 
 
 def test_an_episode_ends_once(world: EpisodeWorld) -> None:
-    world.carry(world.environment.end('operator_stop', 'operator', '', world.now))
+    world.apply(
+        EndEpisode(ending='operator_stop', declared_by='operator', message='', now=world.now)
+    )
     count = len(world.transitions)
-    assert world.environment.end('abandoned', 'somebody', '', world.now) == ()
+    assert (
+        world.environment.apply(
+            EndEpisode(ending='abandoned', declared_by='somebody', message='', now=world.now)
+        )
+        == ()
+    )
     world.run(2.0)
     assert len(world.transitions) == count
     check_one_ending(world, 'operator_stop', terminated=False, by='operator')
@@ -184,7 +196,8 @@ def test_a_sensor_that_is_lost_since_its_value_is_nan_says_so(world: EpisodeWorl
     world.run(1.0)
     world.alive.discard('pose')
     nothing = Sample(values=(math.nan,) * 3, captured=world.time.stamp())
-    assert not world.environment.take('pose', nothing)
+    world.apply(FieldSampled(name='pose', sample=nothing))
+    assert world.environment.state.buffer.latest['pose'] is not nothing
     world.finish()
     told = world.environment.status(world.now).message
     assert told.endswith(' s is allowed; it is heard, but x is nan, and 2 others')
@@ -202,7 +215,9 @@ def test_a_wrong_stamp_is_not_called_an_age(
     captured = world.time.stamp(ago=-3.0)
     if nanoseconds is not None:
         captured = replace(captured, nanoseconds=nanoseconds)
-    world.environment.take('pose', Sample(values=(0.0, 0.0, 0.0), captured=captured))
+    world.environment.apply(
+        FieldSampled(name='pose', sample=Sample(values=(0.0, 0.0, 0.0), captured=captured))
+    )
     world.finish(within=2 * PERIOD)
     told = world.environment.status(world.now).message
     assert re.sub(r'2\.[89]\d*', '2.97', told) == f'pose (/pose_detections) {said}'
@@ -283,7 +298,7 @@ def test_the_precedence_is_the_order_of_the_contract(
 def test_an_ending_of_the_tasks_own_goes_by_its_declaration() -> None:
     contract = shipped({('episode', 'endings'): {'dropped_load': 'terminated'}})
     world = EpisodeWorld(contract=contract).start()
-    world.environment._task = Judge(lambda step: Outcome(ending='dropped_load'))
+    world.judge_by(Judge(lambda step: Outcome(ending='dropped_load')))
     world.finish(within=2 * PERIOD)
     check_one_ending(world, 'dropped_load', terminated=True, by='task:go_to_goal')
 
@@ -313,7 +328,7 @@ def test_a_task_that_fails_ends_the_episode_and_is_named(
     judge: Callable[[StepView], Any], message: str
 ) -> None:
     world = EpisodeWorld().start()
-    world.environment._task = Judge(judge)
+    world.judge_by(Judge(judge))
     world.finish(within=2 * PERIOD)
     last = check_one_ending(world, 'task_failed', terminated=False, by='task:go_to_goal')
     assert (last.reward, last.reward_terms) == (0.0, ())

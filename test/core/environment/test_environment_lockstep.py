@@ -11,6 +11,12 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import (
+    DeadlinesDue,
+    EndEpisode,
+    StepDue,
+    WorldAdvanced,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
@@ -47,7 +53,7 @@ def wait(world: EpisodeWorld, seconds: float) -> None:
         world.time.wait(0.1)
         world.signs_of_life()
         world.decided(world.gate.apply(Tick(now=world.now)))
-        world.carry(world.environment.watch(world.now))
+        world.apply(DeadlinesDue(now=world.now))
 
 
 def test_the_reset_lets_the_world_settle_before_the_first_observation() -> None:
@@ -80,7 +86,7 @@ def test_nothing_is_an_overrun_and_no_tick_is_late(world: EpisodeWorld) -> None:
     assert not transition.overrun
     assert transition.held_by == ''
     assert transition.tick_error is None
-    assert world.environment.tick(world.now, 0.0) == ()
+    assert world.environment.apply(StepDue(now=world.now, late=0.0)) == ()
 
 
 def test_without_an_action_the_world_does_not_move(world: EpisodeWorld) -> None:
@@ -189,7 +195,12 @@ def test_an_answer_to_another_advance_is_passed_over(world: EpisodeWorld) -> Non
         id=replace(asked.id, step=9), success=True, message='', topics=(), published=(),
         last_stamp=(), dropped=(),
     )  # fmt: skip
-    assert world.environment.advanced(Advanced(report=report, now=0), world.now) == ()
+    assert (
+        world.environment.apply(
+            WorldAdvanced(report=Advanced(report=report, now=0), now=world.now)
+        )
+        == ()
+    )
     assert world.observations[-1].id.step == 0
 
 
@@ -207,7 +218,7 @@ def test_what_the_world_says_of_itself_is_in_the_record_if_it_is_an_object(
         info=info,
     )  # fmt: skip
     ahead = world.now.ros.nanoseconds + asked.duration
-    world.carry(world.environment.advanced(Advanced(report=report, now=ahead), world.now))
+    world.apply(WorldAdvanced(report=Advanced(report=report, now=ahead), now=world.now))
     assert (world.transitions[-1].id.step, world.transitions[-1].info) == (1, kept)
 
 
@@ -326,7 +337,7 @@ def test_time_goes_by_the_worlds_account_though_its_clock_is_late(world: Episode
         id=asked.id, success=True, message='', topics=(), published=(), last_stamp=(), dropped=()
     )
     ahead = late.ros.nanoseconds + asked.duration
-    world.carry(world.environment.advanced(Advanced(report=report, now=ahead), late))
+    world.apply(WorldAdvanced(report=Advanced(report=report, now=ahead), now=late))
     assert world.observations[-1].observed.ros.nanoseconds == ahead
     assert world.observations[-1].observed.steady == late.steady
 
@@ -341,7 +352,7 @@ def test_an_ending_amid_an_advance_is_not_before_what_the_sensors_saw_of_it(
     ahead = world.time.stamp(ago=-0.02)
     world.speak('pose', ahead)
     if ends == 'abandoned':
-        world.carry(world.environment.end(ends, 'policy', '', world.now))
+        world.apply(EndEpisode(ending=ends, declared_by='policy', message='', now=world.now))
     else:
         world.deactivate_gate()
         wait(world, 0.1)
@@ -353,5 +364,5 @@ def test_an_ending_amid_an_advance_is_not_before_what_the_sensors_saw_of_it(
 
 def test_a_sensor_whose_clock_is_ahead_is_told_as_such_at_an_ending(world: EpisodeWorld) -> None:
     world.speak('pose', world.time.stamp(ago=-0.02))
-    world.carry(world.environment.end('abandoned', 'policy', '', world.now))
+    world.apply(EndEpisode(ending='abandoned', declared_by='policy', message='', now=world.now))
     assert min(field.age for field in world.transitions[-1].after if field.age is not None) < 0.0

@@ -11,8 +11,14 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import (
+    FieldSampled,
+    InputUnusable,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.starting import lacking
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.transition import Kind
@@ -53,7 +59,7 @@ def test_the_same_seed_samples_the_same_start() -> None:
     for _ in range(2):
         world = EpisodeWorld()
         world.begin(options='{}')
-        records.append(world.environment._reset.sampled)
+        records.append(world.environment.state.reset.sampled)
     assert records[0] == records[1]
 
 
@@ -125,7 +131,8 @@ def test_the_world_is_not_reset_while_its_gate_still_brakes(pacing: Pacing) -> N
     world.signs_of_life()
     assert world.gate.state.status(world.now).state is GateState.STOPPING
     assert not any(isinstance(asked, ResetWorld) for asked in world.asked[1:])
-    assert world.environment._lacking(world.now) == ('the safety gate to bring the robot to rest',)
+    waits = lacking(world.environment.state, world.now)
+    assert waits == ('the safety gate to bring the robot to rest',)
     while world.gate.state.status(world.now).state is GateState.STOPPING:
         world.time.wait(world.contract.safety.gate_period)
         world.decided(world.gate.apply(Tick(now=world.now)))
@@ -139,7 +146,7 @@ def test_a_gate_that_never_comes_to_rest_fails_the_reset_by_name(world: EpisodeW
     world.begin()
     world.run_until(lambda: world.state.over)
     assert world.transitions[-1].ending == 'reset_failed'
-    assert 'the safety gate to bring the robot to rest' in world.environment.message
+    assert 'the safety gate to bring the robot to rest' in world.environment.state.episode.message
 
 
 def test_the_first_observation_holds_nothing_of_the_world_before_the_reset() -> None:
@@ -249,7 +256,7 @@ def test_no_episode_begins_after_the_recorder_has_died() -> None:
 def test_a_reset_that_lacks_a_sensor_says_why_its_messages_cannot_be_used() -> None:
     world = EpisodeWorld()
     world.alive.discard('pose')
-    world.environment.unusable['pose'] = "The joint 'arm_3_jiont' is missing."
+    world.apply(InputUnusable(name='pose', why="The joint 'arm_3_jiont' is missing."))
     world.begin()
     world.run(CONTRACT.episode.reset.deadline + 0.1)
     told = world.environment.status(world.now).message
@@ -266,7 +273,8 @@ def test_a_sensor_whose_value_is_nan_is_not_said_to_be_unheard() -> None:
         ((0.0, math.inf, 0.0), 'y is inf'),
     ):
         sample = Sample(values=values, captured=world.time.stamp())
-        assert not world.environment.take('pose', sample)
+        world.apply(FieldSampled(name='pose', sample=sample))
+        assert 'pose' not in world.environment.state.buffer.latest
         world.run(1.1)
         told = world.environment.status(world.now).message
         assert f'pose (/pose_detections: heard, but {said})' in told
@@ -341,5 +349,8 @@ def test_after_a_failed_reset_another_may_succeed() -> None:
 
 
 def test_an_answer_that_nobody_waits_for_is_passed_over(world: EpisodeWorld) -> None:
-    assert world.environment.world_reset(WorldReset(error='late'), world.now) == ()
+    assert (
+        world.environment.apply(WorldAnswered(answer=WorldReset(error='late'), now=world.now))
+        == ()
+    )
     assert world.state is EpisodeState.RUNNING

@@ -10,6 +10,13 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import (
+    DeadlinesDue,
+    Decided,
+    EndEpisode,
+    GateReported,
+    StepDue,
+)
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -47,7 +54,7 @@ def test_no_field_of_the_evaluator_is_ever_in_what_the_policy_sees(world: Episod
 
 def test_the_task_judges_by_what_the_policy_sees(world: EpisodeWorld) -> None:
     seen: list[set[str]] = []
-    task = world.environment._task
+    task = world.environment.state.setup.task
     judge = task.judge
 
     class Spy:
@@ -55,7 +62,7 @@ def test_the_task_judges_by_what_the_policy_sees(world: EpisodeWorld) -> None:
             seen.append(set(step.before) | set(step.after))  # type: ignore[attr-defined]
             return judge(step)
 
-    world.environment._task = Spy()
+    world.judge_by(Spy())
     world.run(0.5)
     assert seen
     for names in seen:
@@ -202,8 +209,10 @@ def test_a_restarted_gate_counts_from_one_without_a_gap(world: EpisodeWorld) -> 
     world.run(0.5)
     decision = world.transitions[-1].decisions[-1]
     for sequence in (1, 2):
-        world.environment.decision(replace(decision, sequence=sequence), world.now)
-    world.carry(world.environment.tick(world.now, 0.0))
+        world.environment.apply(
+            Decided(decision=replace(decision, sequence=sequence), now=world.now)
+        )
+    world.apply(StepDue(now=world.now, late=0.0))
     assert [d.sequence for d in world.transitions[-1].decisions] == [1, 2]
     assert world.transitions[-1].diagnostics == ()
 
@@ -212,7 +221,9 @@ def test_a_decision_on_another_episode_is_not_a_part_of_this_one(world: EpisodeW
     world.run(0.5)
     decision = world.transitions[-1].decisions[-1]
     foreign = replace(decision, id=replace(decision.id, episode_id='other'))
-    world.environment.decision(replace(foreign, sequence=foreign.sequence + 1), world.now)
+    world.environment.apply(
+        Decided(decision=replace(foreign, sequence=foreign.sequence + 1), now=world.now)
+    )
     world.policy = lambda observation: None
     world.run(2 * PERIOD)
     assert all(d.id.episode_id == 'episode-1' for t in world.transitions for d in t.decisions)
@@ -231,7 +242,7 @@ def test_what_was_refused_before_an_episode_ran_is_none_of_it(world: EpisodeWorl
                 verdict=Verdict.REJECTED,
                 received=moment,
             )
-            world.environment.decision(foreign, world.now)
+            world.environment.apply(Decided(decision=foreign, now=world.now))
         return inner(observation)
 
     world.policy = with_a_stranger
@@ -255,31 +266,36 @@ def test_a_gate_under_another_contract_or_of_another_agent_is_not_heard() -> Non
         replace(armed, digest='sha256:' + '0' * 64),
         replace(armed, agent='other'),
     ):
-        world.carry(world.environment.gate_status(foreign, world.now))
+        world.apply(GateReported(status=foreign, now=world.now))
         world.run(1.0)
         assert world.state is EpisodeState.RESETTING
-    world.carry(world.environment.gate_status(armed, world.now))
+    world.apply(GateReported(status=armed, now=world.now))
     world.run(0.1)
     assert world.state is EpisodeState.RUNNING
 
 
 def test_a_late_tick_is_recorded_as_late(world: EpisodeWorld) -> None:
-    world.carry(world.environment.tick(world.now, 0.013))
+    world.apply(StepDue(now=world.now, late=0.013))
     assert world.transitions[-1].tick_error == 0.013
 
 
 def test_an_idle_environment_closes_nothing() -> None:
     world = EpisodeWorld()
-    assert world.environment.tick(world.now, 0.0) == ()
-    assert world.environment.watch(world.now) == ()
-    assert world.environment.end('abandoned', 'somebody', '', world.now) == ()
+    assert world.environment.apply(StepDue(now=world.now, late=0.0)) == ()
+    assert world.environment.apply(DeadlinesDue(now=world.now)) == ()
+    assert (
+        world.environment.apply(
+            EndEpisode(ending='abandoned', declared_by='somebody', message='', now=world.now)
+        )
+        == ()
+    )
 
 
 def test_an_ended_environment_closes_nothing_more() -> None:
     world = EpisodeWorld().start(goal=NEAR_GOAL)
     world.finish()
-    assert world.environment.tick(world.now, 0.0) == ()
-    assert world.environment.watch(world.now) == ()
+    assert world.environment.apply(StepDue(now=world.now, late=0.0)) == ()
+    assert world.environment.apply(DeadlinesDue(now=world.now)) == ()
 
 
 def test_a_late_actuation_follows_as_evidence_for_its_own_step() -> None:

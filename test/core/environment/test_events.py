@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
-from boundary_env_ros.core.environment.environment import Effect
+from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, Events
 from boundary_env_ros.core.gate.decision import (
@@ -41,7 +41,7 @@ class Tape(EpisodeWorld):
         self.said: list[Said] = []
         super().__init__(contract=contract)
 
-    def carry(self, effects: Iterable[Effect]) -> None:
+    def carry(self, effects: Iterable[Output]) -> None:
         effects = tuple(effects)
         self.said += (e for e in effects if isinstance(e, (EpisodeStatus, Transition)))
         super().carry(effects)

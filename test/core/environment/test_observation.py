@@ -4,20 +4,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import OnStale, OutOfBounds
+from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.environment.observation import (
     age_of,
     bring_inside,
     FieldStatus,
     freeze,
-    lost,
+    is_lost,
     Observation,
+    ObservationField,
     Sample,
     status_of,
 )
@@ -140,6 +142,10 @@ def test_what_was_brought_inside_is_inside_and_says_whether_it_changed(
     assert changed is (inside != values)
 
 
+def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> set[str]:
+    return {s.name for s, field in zip(specs, fields, strict=True) if is_lost(s, field)}
+
+
 def test_a_truncating_field_is_brought_inside_too_and_ends_the_episode() -> None:
     time = Timepiece()
     specs = (replace(POSE, out_of_bounds=OutOfBounds.TRUNCATE), *SPECS[1:])
@@ -151,8 +157,8 @@ def test_a_truncating_field_is_brought_inside_too_and_ends_the_episode() -> None
     broken = freeze(specs, wild, SOURCES, observed=time.now)
     assert broken[0].values[0] == POSE.high[0]
     assert broken[0].clipped
-    assert lost(specs, broken) == ('pose',)
-    assert lost(specs, fine) == ()
+    assert lost(specs, broken) == {'pose'}
+    assert lost(specs, fine) == set()
 
 
 @pytest.mark.parametrize('status', [FieldStatus.STALE, FieldStatus.MISSING])
@@ -166,7 +172,7 @@ def test_only_fields_that_truncate_are_lost(status: FieldStatus) -> None:
     fields = freeze(SPECS, samples, SOURCES, observed=time.now)
     names = {s.name for s in SPECS if s.on_stale is OnStale.TRUNCATE}
     assert names == {'pose', 'velocity'}
-    assert set(lost(SPECS, fields)) == names
+    assert lost(SPECS, fields) == names
 
 
 def test_a_steady_stamp_has_no_age() -> None:

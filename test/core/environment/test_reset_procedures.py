@@ -21,6 +21,12 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import (
+    ConfirmReset,
+    DeadlinesDue,
+    ServiceAnswered,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.reset import out_of_tolerance, ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -62,11 +68,11 @@ def begun(*steps: dict[str, Any], **changes: Any) -> EpisodeWorld:
 
 
 def answer(world: EpisodeWorld, service: str = 'brakes/release', error: str = '') -> None:
-    world.carry(world.environment.called(service, error, world.now))
+    world.apply(ServiceAnswered(service=service, error=error, now=world.now))
 
 
 def confirm(world: EpisodeWorld, user: str = 'Ada', confirmed: bool = True, why: str = '') -> None:
-    world.carry(world.environment.confirm(user, confirmed, why, world.now))
+    world.apply(ConfirmReset(user=user, confirmed=confirmed, message=why, now=world.now))
 
 
 def failure(world: EpisodeWorld) -> str:
@@ -83,7 +89,7 @@ def failure(world: EpisodeWorld) -> str:
 
 def test_the_steps_are_done_one_after_the_other() -> None:
     world = begun(PUBLISH, WORLD, CALL, WAIT, CONFIRM)
-    reset = world.environment._reset
+    reset = world.environment.state.reset
     start = ResetWorld(seed=7, target=reset.sampled, options=reset.options)
     assert '"goal"' in start.options
     assert world.asked == [PUBLISHED, start, CALLED]
@@ -262,7 +268,7 @@ def test_the_answer_of_another_service_is_passed_over(error: str) -> None:
 )
 def test_the_world_s_answer_to_a_reset_that_was_given_up_is_passed_over(late: WorldReset) -> None:
     world = begun(CALL, WORLD, tolerance={'start': [0.1, 0.1, 0.1]})
-    world.carry(world.environment.world_reset(late, world.now))
+    world.apply(WorldAnswered(answer=late, now=world.now))
     assert world.state is EpisodeState.RESETTING
     assert world.asked == [CALLED]
     answer(world)
@@ -375,7 +381,7 @@ def test_a_field_is_waited_for_until_it_is_within_its_tolerance() -> None:
     world.robot = Rolling(world.contract)
     world.begin()
     world.run_until(lambda: PUBLISHED in world.asked)
-    seen = world.environment._buffer.latest['pose'].values
+    seen = world.environment.state.buffer.latest['pose'].values
     assert START[0] - 0.1 <= seen[0] < START[0] - 0.05
 
 
@@ -401,7 +407,7 @@ def test_in_lockstep_the_world_moves_period_by_period_until_what_is_waited_for_h
     world = EpisodeWorld(contract=contract(WORLD, WAIT, PUBLISH), pacing=Pacing.LOCKSTEP)
     world.robot = Rolling(world.contract)
     world.begin()
-    world.carry(world.environment.watch(world.now))
+    world.apply(DeadlinesDue(now=world.now))
     assert world.state is EpisodeState.RUNNING, world.environment.status(world.now).message
     assert world.asked[-1] == PUBLISHED
     seconds = [advance.duration / NANOSECONDS for advance in world.advances]
@@ -415,7 +421,7 @@ def test_in_lockstep_nothing_moves_while_a_person_is_waited_for() -> None:
     world.begin()
     for _ in range(10):
         world.time.wait(0.1)
-        world.carry(world.environment.watch(world.now))
+        world.apply(DeadlinesDue(now=world.now))
     assert world.advances == []
     world.robot.pose = list(START)
     world.signs_of_life()
@@ -433,7 +439,7 @@ def test_in_lockstep_a_wait_has_its_deadline_too() -> None:
     world.begin()
     assert len(held) == 1
     world.time.wait(4.1)
-    world.carry(world.environment.watch(world.now))
+    world.apply(DeadlinesDue(now=world.now))
     assert '(expected a value of pose (/pose_detections: never heard))' in failure(world)
 
 
@@ -446,7 +452,7 @@ def test_what_was_seen_before_the_episode_began_is_not_waited_for_in_vain() -> N
     world.begin()
     world.run(1.0)
     assert world.state is EpisodeState.RESETTING
-    assert world.environment._reset.step is not None
+    assert world.environment.state.reset.step is not None
 
 
 # Tolerance ---------------------------------------------------------------------------------------

@@ -11,8 +11,17 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.environment import Begin, Effect
+from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.input_events import (
+    Begin,
+    BeginEpisode,
+    EndEpisode,
+    GateReported,
+    RecorderReported,
+    WorldAdvanced,
+    WorldAnswered,
+)
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
@@ -59,12 +68,12 @@ class Duo:
         return ClockReading(ros=ros, steady=self.time + self.waited)
 
     def state(self, agent: str) -> EpisodeState:
-        return self.boundaries[agent].environment.state
+        return self.boundaries[agent].environment.state.episode.state
 
     def message(self, agent: str) -> str:
-        return self.boundaries[agent].environment.message
+        return self.boundaries[agent].environment.state.episode.message
 
-    def carry(self, agent: str, effects: tuple[Effect, ...]) -> None:
+    def carry(self, agent: str, effects: tuple[Output, ...]) -> None:
         for effect in effects:
             if isinstance(effect, (ResetWorld, SimStepRequest)):
                 self.world.ask(agent, effect)
@@ -75,20 +84,25 @@ class Duo:
 
     def begin(self, agent: str, seed: int = 1) -> None:
         boundary = self.boundaries[agent]
-        _, effects = boundary.environment.begin(
-            Begin(digest=self.loaded.digest, client='test', seed=seed),
-            episode_id=f'{agent}-{self.time}',
-            drawn_seed=0,
-            now=self.now,
+        effects = boundary.environment.apply(
+            BeginEpisode(
+                begin=Begin(digest=self.loaded.digest, client='test', seed=seed),
+                episode_id=f'{agent}-{self.time}',
+                drawn_seed=0,
+                now=self.now,
+            )
         )
         self.carry(agent, effects)
 
     def watch(self) -> None:
         for agent, boundary in self.boundaries.items():
             environment = boundary.environment
-            self.carry(agent, environment.recorder_status(self.now))
+            self.carry(agent, environment.apply(RecorderReported(now=self.now)))
             self.carry(
-                agent, environment.gate_status(boundary.gate.state.status(self.now), self.now)
+                agent,
+                environment.apply(
+                    GateReported(status=boundary.gate.state.status(self.now), now=self.now)
+                ),
             )
             self.carry(agent, self.world.watch(agent, self.now))
 
@@ -116,7 +130,9 @@ class Duo:
 
     def answer(self, answer: WorldReset) -> None:
         for agent, boundary in self.boundaries.items():
-            self.carry(agent, boundary.environment.world_reset(answer, self.now))
+            self.carry(
+                agent, boundary.environment.apply(WorldAnswered(answer=answer, now=self.now))
+            )
 
     def world_passes(
         self, seconds: float, hears: Callable[[str], bool] = lambda topic: True
@@ -203,7 +219,9 @@ def test_if_one_fails_before_all_have_started_none_starts() -> None:
         duo.begin(agent)
     duo.world_passes(0.6)
     duo.reset()
-    ended = duo.boundaries['cart_b'].environment.end('operator_stop', 'x', 'a hand', duo.now)
+    ended = duo.boundaries['cart_b'].environment.apply(
+        EndEpisode(ending='operator_stop', declared_by='x', message='a hand', now=duo.now)
+    )
     duo.carry('cart_b', ended)
     duo.watch()
     assert duo.state('cart_a') is EpisodeState.TRUNCATED
@@ -238,7 +256,9 @@ def test_whose_episode_is_over_or_waits_to_begin_is_not_waited_for() -> None:
         duo.begin(agent)
     duo.world.reset()
     duo.world.ask('cart_a', asking('cart_a', duo))
-    duo.boundaries['cart_b'].environment.end('operator_stop', 'x', '', duo.now)
+    duo.boundaries['cart_b'].environment.apply(
+        EndEpisode(ending='operator_stop', declared_by='x', message='', now=duo.now)
+    )
     assert set(duo.world.advance(duo.now)) == {'cart_a'}
     duo.world.ask('cart_a', asking('cart_a', duo))
     duo.begin('cart_b')
@@ -273,4 +293,7 @@ def test_who_waits_for_the_others_decision_is_not_blamed_for_it() -> None:
 def _report(duo: Duo, due: Mapping[str, SimStepRequest]) -> None:
     for agent, advance in due.items():
         report = Advanced(report=report_of(advance.id, (), ''), now=duo.time)
-        duo.carry(agent, duo.boundaries[agent].environment.advanced(report, duo.now))
+        duo.carry(
+            agent,
+            duo.boundaries[agent].environment.apply(WorldAdvanced(report=report, now=duo.now)),
+        )

@@ -9,7 +9,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import (
     declaring_time,
-    Heard,
+    Heartbeats,
     PATIENCE,
     recorder_silent,
 )
@@ -39,4 +39,4 @@ def test_in_lockstep_it_is_waited_for_longer_than_the_world() -> None:
 def test_a_party_may_be_silent_for_its_timeout_to_the_nanosecond() -> None:
     contract, now = shipped({('safety', 'recorder_timeout'): 1.001}), Timepiece().now
     for silence, lost in ((1_001_000_000, False), (1_001_000_001, True)):
-        assert recorder_silent(contract, Heard(recorder=now.steady - silence), now) is lost
+        assert recorder_silent(contract, Heartbeats(recorder=now.steady - silence), now) is lost

@@ -14,6 +14,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.input_events import EndEpisode
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
@@ -63,7 +64,7 @@ def world(pacing: Pacing = Pacing.REALTIME, **changes: Any) -> EpisodeWorld:
 
 
 def spy_of(world: EpisodeWorld) -> Spy:
-    spy = world.environment._task
+    spy = world.environment.state.setup.task
     assert isinstance(spy, Spy)
     return spy
 
@@ -122,7 +123,9 @@ def test_what_is_derived_of_it_may_be_told() -> None:
 
 def test_a_history_begins_anew_with_every_episode() -> None:
     running = world().start().run(1.0)
-    running.environment.end('operator_stop', 'test', '', running.now)
+    running.environment.apply(
+        EndEpisode(ending='operator_stop', declared_by='test', message='', now=running.now)
+    )
     running.alive.discard('policy')
     running.run(0.5)
     running.start()

@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, OnStale
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer
 from boundary_env_ros.core.gate.decision import Reason, StepId, Verdict
 from boundary_env_ros.core.gate.events import Measured
@@ -182,16 +182,15 @@ def test_an_environment_passes_it_over_and_says_why() -> None:
     contract, time = with_heading(), Timepiece()
     topics = {topic: f'/{topic}' for topic in sensor_topics(contract)}
     topics |= {spec.topic: f'/{spec.topic}' for spec in contract.fields if spec.topic}
-    buffer = ObservationBuffer(contract, topics)
+    buffer = ObservationBuffer.of(contract, topics)
     [item] = [item for item in field_inputs(contract, topics) if item.name == 'heading']
 
-    def take(covariance: list[float]) -> bool:
-        reading = item.read(imu(time, covariance))
-        return buffer.take('heading', reading.sample(time.stamp(ago=0.01)))
+    def sample(covariance: list[float]) -> Sample:
+        return item.read(imu(time, covariance)).sample(time.stamp(ago=0.01))
 
-    assert take([0.0] * 9)
+    buffer = buffer.after('heading', sample([0.0] * 9))
     time.wait(1.0)
-    assert not take(NONE_OF_9)
+    buffer = buffer.after('heading', sample(NONE_OF_9))
     view = buffer.view(StepId(digest=DIGEST, agent=AGENT, episode_id=''), time.now)
     [field] = [field for field in view.fields if field.name == 'heading']
     assert (field.status, field.values) == (FieldStatus.STALE, (0.0,))

@@ -1,0 +1,87 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""How the steps of an episode that runs come about: decisions, advances of the world, closing."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.environment.environment_state import State, Step
+from boundary_env_ros.core.environment.input_events import Decided
+from boundary_env_ros.core.environment.silence import sensors_lost, silent
+from boundary_env_ros.core.environment.step_builder import close_step, Endings, is_on_new_action
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.timebase import ClockReading, elapsed
+from boundary_env_ros.frozen import replace
+
+
+def on_decision(state: State, event: Decided) -> Step:
+    """Keep a decision of the gate for the step, and ask the world to advance (lockstep)."""
+    decision, last = event.decision, state.sequence
+    lost = 0 if last is None else max(0, decision.sequence - last - 1)
+    state = replace(state, sequence=decision.sequence, gaps=state.gaps + lost)
+    if not state.running:
+        return state, ()
+    foreign = decision.id.episode_id != state.episode.id.episode_id
+    if foreign and (decision.verdict is not Verdict.REJECTED or _was_before(state, decision)):
+        return state, ()  # still braking out of the episode before, or refused while it lasted
+    # What was rejected goes by the name that its request gave itself, and belongs here too.
+    state = replace(
+        state,
+        decisions=(*state.decisions, decision),
+        actuation=state.actuation.commanded(decision),
+    )
+    asked = is_on_new_action(decision)
+    if foreign or not (asked or holds_for_another(decision)):
+        return state, ()
+    if asked:
+        state = state.heard(policy=event.now.steady)
+    if not state.setup.lockstep or state.advance is not None:
+        return state, ()
+    # What moves the world is the last command, which need not be an answer to the request: an
+    # operator may have taken over.
+    sent = [d.commanded.ros.nanoseconds for d in state.decisions if d.commanded is not None]
+    period, stamp = state.setup.contract.period, sent[-1] if sent else 0
+    return state.asking(period, event.now, command_stamp=stamp)
+
+
+def _was_before(state: State, decision: GateDecision) -> bool:
+    """Return whether a decision is known to have been made before the episode ran."""
+    since = elapsed(state.started, decision.received)
+    return since is not None and since < 0.0
+
+
+def parties_lost(state: State, now: ClockReading) -> Endings:
+    """Return which parties have been silent for too long."""
+    advancing = state.advance is not None
+    found = silent(state.setup.contract, state.heartbeats, now, advancing=advancing)
+    return {ending: (state.setup.name, sentence) for ending, sentence in found.items()}
+
+
+def close(
+    state: State, now: ClockReading, found: Endings | None = None, late: float | None = None
+) -> Step:
+    """
+    Close the step that goes on.
+
+    Parameters
+    ----------
+    state
+        In which an episode runs.
+    now
+        When.
+    found
+        Endings that were found already.
+    late
+        Seconds by which its tick was late; None if no tick closes it.
+
+    """
+    setup, at = state.setup, state.world_time(now)
+    view = state.buffer.view(state.episode.at(state.episode.id.step + 1), at)
+    lost = sensors_lost(setup.contract, state.heartbeats, state.buffer, view, at)
+    endings = {ending: (setup.name, why) for ending, why in lost.items()}
+    if not setup.lockstep:
+        endings |= parties_lost(state, at)
+    state, transition, evidence = close_step(state, view, {**endings, **(found or {})}, late=late)
+    privileged = state.buffer.privileged(transition.id, at)
+    # What the policy waits for goes first.
+    return state, (transition, privileged, *evidence, replace(state.episode, stamp=at))

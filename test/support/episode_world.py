@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Begin, Effect, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetEffect, ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
@@ -42,6 +42,7 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -316,7 +317,7 @@ class EpisodeWorld:
                 topic='/camera/image_raw', stamp=RosTime(captured.nanoseconds), height=48,
                 width=64, encoding='rgb8', sha256=bytes(32),
             )  # fmt: skip
-        sample = Sample(
+        sample = Reading(
             values=values[name], captured=captured, arrived=self.time.stamp(), image=image
         )
         now = self.now

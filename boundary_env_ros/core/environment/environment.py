@@ -28,7 +28,6 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import (
     by_name,
@@ -61,6 +60,8 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
+from boundary_env_ros.core.sources.inputs import Input, TF, TF_STATIC, Use
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -346,9 +347,9 @@ class Environment:
             self._advanced is not None and not self._arrivals.awaited(self._advanced)
         )
 
-    def take(self, name: str, sample: Sample) -> bool:
-        """Take a sample of a field whose arrival is known; return whether it measured anything."""
-        return self._buffer.take(name, sample)
+    def take(self, name: str, reading: Reading) -> bool:
+        """Take a reading of a field; return whether it measured anything."""
+        return self._buffer.take(name, reading)
 
     def measured(self, group: str, values: Vector, captured: Stamp | None) -> Effects:
         """
@@ -361,10 +362,18 @@ class Environment:
         # While a step is open, its evidence may still be that of its own transition.
         return () if self._decisions else self._actuation.executions()
 
-    @property
-    def unusable(self) -> dict[str, str]:
-        """Why what came last of a field or of feedback could not be used; kept by its reader."""
-        return self._buffer.unusable
+    def on_reading(self, item: Input, reading: Reading) -> Effects:
+        """Take what an input has read, whose arrival is known, in its order."""
+        if item.use is Use.FIELD:
+            self.take(item.name, reading)
+        elif item.name not in (TF, TF_STATIC):  # those are read into the transforms
+            return self.measured(item.name, reading.values, reading.captured)
+        return ()
+
+    def on_problem(self, item: Input, why: str) -> None:
+        """Take note why what came last of an input cannot be used; empty: it can."""
+        name = item.name if item.use is Use.FIELD else f'feedback.{item.name}'
+        self._buffer.unusable[name] = why
 
     def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:
         """Take the gate's heartbeat."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment sees: the latest sample of every field, and views frozen from them."""
+"""What an environment sees: the latest reading of every field, and views frozen from them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from boundary_env_ros.core.environment.observation import (
     lost,
     Observation,
     ObservationField,
-    Sample,
-    Sampled,
     why_lost,
 )
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import PrivilegedObservation
@@ -59,10 +58,10 @@ class ObservationBuffer:
     Attributes
     ----------
     latest
-        Latest sample of each field that has one.
+        Latest reading of each field that has one.
     unusable
         Why what came last of a field could not be used, by its name; of feedback, by
-        ``feedback.`` and the name of its group. The reader of the messages keeps it.
+        ``feedback.`` and the name of its group.
     captured
         When the field of the reaction time was captured, by step of the observation: of the last
         ones that were kept.
@@ -70,7 +69,7 @@ class ObservationBuffer:
     """
 
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
-        self.latest: dict[str, Sampled] = {}
+        self.latest: dict[str, Reading] = {}
         self.unusable: dict[str, str] = {}
         self.captured: dict[int, Stamp | None] = {}
         self._unmeasured: dict[str, str] = {}
@@ -91,20 +90,20 @@ class ObservationBuffer:
         self.captured.clear()
         self._frames.clear()
 
-    def take(self, name: str, sample: Sampled) -> bool:
+    def take(self, name: str, reading: Reading) -> bool:
         """
-        Take a sample of a field, and return whether it measured anything.
+        Take a reading of a field, and return whether it measured anything.
 
         One that measured nothing is passed over, and the field ages.
         """
-        values, infinite = sample.values, self._infinite[name]
+        values, infinite = reading.values, self._infinite[name]
         if not is_measured(values, infinite=infinite):
             names = value_names(self._specs[name].source) if len(values) > 1 else ('its value',)
-            why = sample.problem if isinstance(sample, Sample) else ''
-            self._unmeasured[name] = why or not_measured(values, names, infinite=infinite)
+            why = reading.problem or not_measured(values, names, infinite=infinite)
+            self._unmeasured[name] = why
             return False
         self._unmeasured.pop(name, None)
-        self.latest[name] = sample
+        self.latest[name] = reading
         return True
 
     def supply(self, values: Mapping[str, Vector], now: ClockReading) -> str:
@@ -118,17 +117,17 @@ class ObservationBuffer:
                     f'Wrong values of {spec.task!r} from the task {self._contract.task.name!r} '
                     f'(expected {spec.size} finite ones, got {list(supplied)})'
                 )
-            self.latest[spec.name] = Sample(values=supplied, captured=now.ros)
+            self.latest[spec.name] = Reading(values=supplied, captured=now.ros)
         return ''
 
     @property
     def newest(self) -> int:
-        """When the last sample was captured, ns; 0 if none has a stamp."""
-        stamps = (sample.captured for sample in self.latest.values())
+        """When the last reading was captured, ns; 0 if none has a stamp."""
+        stamps = (reading.captured for reading in self.latest.values())
         return max((stamp.nanoseconds for stamp in stamps if stamp is not None), default=0)
 
     def lacking(self, since: int) -> tuple[str, ...]:
-        """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
+        """Return the fields, in words, that have no reading captured since then (ns, ROS time)."""
         return tuple(
             self.missing(spec.name)
             for spec in self._judged_by
@@ -155,9 +154,9 @@ class ObservationBuffer:
         )
 
     def _is_new(self, spec: FieldSpec, since: int) -> bool:
-        sample = self.latest.get(spec.name)
-        return sample is not None and (
-            sample.captured is None or bool(spec.task) or sample.captured.nanoseconds >= since
+        reading = self.latest.get(spec.name)
+        return reading is not None and (
+            reading.captured is None or bool(spec.task) or reading.captured.nanoseconds >= since
         )
 
     def view(self, id_: StepId, now: ClockReading) -> View:

@@ -24,8 +24,8 @@ from boundary_env_ros.core.contract.model import (
     WorldStep,
 )
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import Sampled
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.frozen import frozen
@@ -200,7 +200,7 @@ class Resetting:
     _confirmed: list[str] = field(default_factory=list, init=False)
     _index: int = field(default=0, init=False)
     _since: int = field(default=0, init=False)
-    _seen: Sampled | None = field(default=None, init=False)
+    _seen: Reading | None = field(default=None, init=False)
 
     @property
     def step(self) -> ResetStep | None:
@@ -252,7 +252,7 @@ class Resetting:
             self.answer = WorldReset(completed=now.ros.nanoseconds)
         return tuple(effects)
 
-    def seen(self, latest: Mapping[str, Sampled], now: ClockReading) -> ResetEffects:
+    def seen(self, latest: Mapping[str, Reading], now: ClockReading) -> ResetEffects:
         """Look whether what is waited for has come."""
         step = self.step
         if not isinstance(step, WaitStep):

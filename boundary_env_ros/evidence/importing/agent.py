@@ -25,7 +25,7 @@ from boundary_env_ros.core.environment.endings import (
     TIME_LIMIT,
 )
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.step_builder import close, opened
@@ -40,6 +40,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.imported import import_marks
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
     Kind,
@@ -49,7 +50,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import BoundaryError, TaskFailed
-from boundary_env_ros.evidence.importing.listening import Ears
+from boundary_env_ros.evidence.importing.listening import Listened
 from boundary_env_ros.frozen import replace
 
 #: What declares the endings that were not declared while the robot ran.
@@ -81,7 +82,7 @@ class ImportedAgent:
         The contract, its digest and its task.
     agent
         The agent.
-    ears
+    listened
         What is listened to for it.
     bag
         Name of the bag.
@@ -104,13 +105,13 @@ class ImportedAgent:
         digest: str,
         task: Task,
         agent: str,
-        ears: Ears,
+        listened: Listened,
         bag: str,
         reset: tuple[NamedValues, ...],
     ) -> None:
         self._contract, self._digest, self._agent = contract, digest, agent
         self._bag, self._sampled = bag, reset
-        self._present, self._topics = ears.present, ears.names
+        self._present, self._topics = listened.present, listened.names
         self._task = _Judge(task, contract)
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
@@ -132,9 +133,9 @@ class ImportedAgent:
 
     # Hearing -------------------------------------------------------------------------------------
 
-    def sample(self, name: str, sample: Sample) -> bool:
-        """Take a sample of a field of any section; return whether it measured anything."""
-        return self._buffer.take(name, sample)
+    def field(self, name: str, reading: Reading) -> bool:
+        """Take a reading of a field of any section; return whether it measured anything."""
+        return self._buffer.take(name, reading)
 
     def forget(self) -> None:
         """Forget what came: the clock was set back, and it is of another time."""
@@ -229,8 +230,8 @@ class ImportedAgent:
         ).run()
         latest = dict(self._buffer.latest)
         self._buffer.forget()
-        for name, sample in latest.items():
-            self._buffer.take(name, sample)
+        for name, reading in latest.items():
+            self._buffer.take(name, reading)
         self._decisions.clear()
         sampled = by_name(self._sampled)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
@@ -242,7 +243,7 @@ class ImportedAgent:
         for spec in (*contract.observation, *contract.state):
             values = tuple(supplied.get(spec.task, ())) if spec.task else ()
             if len(values) == spec.size and all(map(math.isfinite, values)):
-                self._buffer.take(spec.name, Sample(values=values, captured=now.ros))
+                self._buffer.take(spec.name, Reading(values=values, captured=now.ros))
         self._record = ResetRecord(
             seed_given=False,
             options='{}',

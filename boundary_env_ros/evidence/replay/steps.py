@@ -22,6 +22,7 @@ from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
+    reading_of,
 )
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
@@ -293,7 +294,7 @@ class StepsAgain:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer.take(field.name, field)
+            self._buffer.take(field.name, reading_of(field))
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
         if self._lacks and self._since < self._past:

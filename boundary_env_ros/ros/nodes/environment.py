@@ -30,15 +30,9 @@ from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
-from boundary_env_ros.core.sources.inputs import (
-    acknowledgement_inputs,
-    feedback_inputs,
-    field_inputs,
-    TF,
-    TF_STATIC,
-    TF_TYPE,
-)
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import Input, TF_TYPE, Use
+from boundary_env_ros.core.sources.listener import inputs_of
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -47,14 +41,22 @@ from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
-from boundary_env_ros.ros.conversions import advanced_from, from_bytes, message_class, to_bytes
+from boundary_env_ros.ros.conversions import (
+    advanced_from,
+    from_bytes,
+    message_class,
+    to_bytes,
+)
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
 from boundary_env_ros.ros.reset_client import ResetClient
-from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
+from boundary_env_ros.ros.sensor_buffer import SensorBuffer
 from boundary_env_ros.storage.task_check import fitting_task
+
+# A field is read from the newest message that has it; there may be an image in each.
+_KEPT = 10
 
 # Deadlines are looked at a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
@@ -114,19 +116,15 @@ class AgentEnvironment:
         self._elsewhere: dict[str, Any] = {}
         node.own(lambda _: self._ignore_elsewhere(), None)
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
+        inputs = inputs_of(contract, topics, self._transforms)
+        listener = node.listener(
+            [item for item in inputs if item.use is not Use.GATE],
+            kept=_KEPT,
+            transforms=self._transforms,
+            on_problem=self.environment.on_problem,
+        )
         self._sensors = SensorBuffer(
-            node,
-            agent,
-            fields=field_inputs(contract, topics),
-            feedback=(
-                *feedback_inputs(contract),
-                *acknowledgement_inputs(contract),
-                *self._transforms.inputs,
-            ),
-            heard=self.environment.heard,
-            stamped=contract.pacing is Pacing.LOCKSTEP,
-            due=self._go_on,
-            unusable=self.environment.unusable,
+            node, agent, listener, arrived=self.environment.heard, due=self._go_on
         )
         largest = most_of_decision(contract)
         for kind, topic, hear, qos, most in (
@@ -148,15 +146,13 @@ class AgentEnvironment:
     # Events --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        self.look()
+        self.poll()
         self.carry(self.environment.go_on(self._node.clock.now()))
 
-    def look(self) -> None:
-        """Look at all that the sensors have sent, and at the newest transforms."""
-        self._sensors.look(self._on_field, self._on_feedback)
+    def poll(self) -> None:
+        """Read all that the sensors have sent, and the newest transforms."""
         now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
-        for name, reading in self._transforms.new(now, self.environment.unusable):
-            self.environment.take(name, self._node.sample(reading))
+        self._sensors.poll(self._on_reading, now)
 
     def compare_types(self) -> None:
         """Look why what was never heard does not come."""
@@ -184,16 +180,8 @@ class AgentEnvironment:
             self._node.destroy_subscription(subscription)
         self._elsewhere.clear()
 
-    def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
-        return self.environment.take(
-            name, self._node.sample(reading, arrival.published, arrival.arrived)
-        )
-
-    def _on_feedback(self, name: str, reading: Reading) -> None:
-        if name in (TF, TF_STATIC):
-            return  # read into the buffer of the transforms
-        captured = self._node.clock.captured(reading.stamp, self._node.contract.robot_host)
-        self.carry(self.environment.measured(name, reading.values, captured))
+    def _on_reading(self, item: Input, reading: Reading) -> None:
+        self.carry(self.environment.on_reading(item, reading))
 
     def _on_decision(self, data: bytes) -> None:
         decision = from_bytes(GateDecision, data)
@@ -206,7 +194,7 @@ class AgentEnvironment:
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
         self._world_time = report.now
-        self.look()
+        self.poll()
         self.carry(self.environment.advanced(report, self._node.clock.now()))
 
     def say(self) -> None:
@@ -278,7 +266,7 @@ class AgentEnvironment:
             response.episode_id, response.seed = status.id.episode_id, status.seed
             return response
         response.episode_id = str(uuid.uuid4())
-        self.look()  # an episode that still runs ends by this
+        self.poll()  # an episode that still runs ends by this
         response.seed, effects = self.environment.begin(
             begin,
             episode_id=response.episode_id,
@@ -305,7 +293,7 @@ class AgentEnvironment:
             raise RequestRejected(
                 f'Unknown ending (expected {", ".join(endings)}, got {request.ending!r}).'
             )
-        self.look()
+        self.poll()
         who = request.client or 'client'
         self.carry(environment.end(request.ending, who, request.message, now))
         return response
@@ -376,7 +364,7 @@ class EnvironmentNode(ContractNode):
         """End the episodes that run: an inactive environment declares nothing later."""
         if self.active:
             for agent in self._agents.values():
-                agent.look()
+                agent.poll()
                 agent.carry(
                     agent.environment.end(
                         'operator_stop',
@@ -445,7 +433,7 @@ class EnvironmentNode(ContractNode):
 
     def _on_tick(self) -> None:
         for agent in self._agents.values():
-            agent.look()
+            agent.poll()
         now = self.clock.now()
         late = (now.steady - self._due) / NANOSECONDS
         if late < -self.contract.period / 2.0:
@@ -460,7 +448,7 @@ class EnvironmentNode(ContractNode):
         self._procedure.watch()
         for name, agent in self._agents.items():
             if agent.environment.looks(self.clock.now()):
-                agent.look()
+                agent.poll()
             agent.carry(self._world.watch(name, self.clock.now()))
 
     def _compare_types(self) -> None:

@@ -25,10 +25,8 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
-    ImageReference,
     Observation,
     ObservationField,
-    Sample,
 )
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Outcome, StepView
@@ -37,6 +35,7 @@ from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Reques
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
 from boundary_env_ros.core.transition import Kind, NamedValues, PrivilegedObservation, Transition
 from support.contract_strategies import actions, chunks, contracts
@@ -177,7 +176,7 @@ class AnyWorld:
                 topic=f'/{spec.topic}', stamp=RosTime(captured.nanoseconds),
                 height=spec.shape[0], width=spec.shape[1], encoding='', sha256=bytes(32),
             )  # fmt: skip
-        sample = Sample(values=self.values(spec, calm), captured=captured, image=image)
+        sample = Reading(values=self.values(spec, calm), captured=captured, image=image)
         if spec.topic:
             self.environment.heard(spec.topic, captured.nanoseconds, self.time.steady)
         self.environment.take(spec.name, sample)

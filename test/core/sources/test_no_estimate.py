@@ -186,8 +186,8 @@ def test_an_environment_passes_it_over_and_says_why() -> None:
     [item] = [item for item in field_inputs(contract, topics) if item.name == 'heading']
 
     def take(covariance: list[float]) -> bool:
-        reading = item.read(imu(time, covariance))
-        return buffer.take('heading', reading.sample(time.stamp(ago=0.01)))
+        captured = time.stamp(ago=0.01)
+        return buffer.take('heading', item.reading(imu(time, covariance), captured=captured))
 
     assert take([0.0] * 9)
     time.wait(1.0)

@@ -14,7 +14,7 @@ from boundary_env_ros.core.environment.environment import Effect, Effects, Envir
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.sources.inputs import image_fields, Input, sensor_topics, Use
+from boundary_env_ros.core.sources.inputs import image_fields, Input, Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of, Listener
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
@@ -67,7 +67,7 @@ class Boundary:
             contract,
             digest=loaded.digest,
             agent=agent,
-            topics={item.name: item.at for item in inputs if item.use is Use.GATE},
+            topics={item.name: item.at for item in inputs if item.purpose is Purpose.GATE},
             software_version=__version__,
         )
         self.environment = Environment(
@@ -85,8 +85,8 @@ class Boundary:
             refuse=_raise,
             on_problem=self._on_problem,
         )
-        #: Name in the contract of each topic that the environment hears.
-        self._heard = {item.at: item.topic for item in inputs if item.use is not Use.GATE}
+        #: Name in the contract of each topic that the environment reads.
+        self._names = {item.at: item.topic for item in inputs if item.purpose is not Purpose.GATE}
         self._pictures = {topics[spec.topic]: spec for spec in image_fields(contract)}
         self._newest: dict[str, object] = {}
         self.commands = tuple(
@@ -124,8 +124,8 @@ class Boundary:
         That is feedback, whose course is the evidence of execution, and the operator's device.
         """
         self._now = now
-        if topic in self._heard:
-            due = self.environment.heard(self._heard[topic], stamp, now.steady)
+        if topic in self._names:
+            due = self.environment.heard(self._names[topic], stamp, now.steady)
             self._due = self._due or due
         if topic in self._pictures:
             self._newest[topic] = message
@@ -150,7 +150,7 @@ class Boundary:
 
     def _on_reading(self, item: Input, reading: Reading) -> Effects:
         """Give a reading to those whose input it is."""
-        if item.use is Use.GATE:
+        if item.purpose is Purpose.GATE:
             values, captured = reading.values, reading.captured
             self.gate.apply(
                 Measured(name=item.name, values=values, captured=captured, now=self._now)
@@ -159,7 +159,7 @@ class Boundary:
         return self.environment.on_reading(item, reading)
 
     def _on_problem(self, item: Input, why: str) -> None:
-        if item.use is not Use.GATE:
+        if item.purpose is not Purpose.GATE:
             self.environment.on_problem(item, why)
 
     def _captured(self, nanoseconds: int | None) -> Stamp | None:

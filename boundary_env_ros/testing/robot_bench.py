@@ -15,7 +15,7 @@ from boundary_env_ros.core.environment.reset import (
     ResetWorld,
     tolerances,
 )
-from boundary_env_ros.core.sources.inputs import feedback_inputs, Input, sensor_topics, Use
+from boundary_env_ros.core.sources.inputs import feedback_inputs, Input, Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
@@ -31,13 +31,13 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None
 
     Beside each stands the size of its values, if that is known.
     """
-    sizes = {(Use.FEEDBACK, group.name): group.size for group in contract.action}
-    sizes |= {(Use.FIELD, s.name): 0 if s.is_image else s.size for s in contract.fields}
+    sizes = {(Purpose.FEEDBACK, group.name): group.size for group in contract.action}
+    sizes |= {(Purpose.FIELD, s.name): 0 if s.is_image else s.size for s in contract.fields}
     uses: dict[str, list[tuple[Input, int | None]]] = {}
     for agent in contract.agents:
         topics = {topic: contract.topic_of(agent, topic) for topic in sensor_topics(contract)}
         for item in inputs_of(contract, topics):
-            uses.setdefault(item.at, []).append((item, sizes.get((item.use, item.name))))
+            uses.setdefault(item.at, []).append((item, sizes.get((item.purpose, item.name))))
     return uses
 
 

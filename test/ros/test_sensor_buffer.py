@@ -20,7 +20,7 @@ from std_msgs.msg import Bool, Header
 
 from boundary_env_ros.core.contract.model import Pacing, Qos
 from boundary_env_ros.core.contract.sources import Joints
-from boundary_env_ros.core.sources.inputs import Input, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.core.sources.reading import Reading
@@ -64,10 +64,10 @@ class Listening:
                 callback((data, INFO))  # as the EventsExecutor does
 
 
-def joint(name: str, topic: str = 'joints', depth: int = 10, use: Use = Use.FIELD) -> Input:
+def joint(name: str, topic: str = 'joints', depth: int = 10) -> Input:
     read = reader(Joints(names=(name,), quantities=('position',)))
     return Input(
-        use=use,
+        purpose=Purpose.FIELD,
         name=name,
         topic=topic,
         at=topic,
@@ -103,7 +103,7 @@ class Polled:
         self.fields: dict[str, tuple[float, ...]] = {}
         self.feedback: list[tuple[str, tuple[float, ...]]] = []
         listener = Listener(
-            [*fields, *(replace(item, use=Use.FEEDBACK) for item in feedback)],
+            [*fields, *(replace(item, purpose=Purpose.FEEDBACK) for item in feedback)],
             captured=stamp,
             middleware=stamp,
             decoder=lambda kind: partial(decoded, message_class(kind)),
@@ -124,7 +124,7 @@ class Polled:
 
     def _on_reading(self, item: Input, reading: Reading) -> None:
         assert (reading.published, reading.arrived) == (stamp(5), stamp(7))
-        if item.use is Use.FIELD:
+        if item.purpose is Purpose.FIELD:
             self.fields[item.name] = reading.values
         else:
             self.feedback.append((item.name, reading.values))

@@ -39,7 +39,7 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
 )
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.sources.inputs import sensor_topics, Use
+from boundary_env_ros.core.sources.inputs import Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
@@ -128,7 +128,7 @@ class Bench(CartSensors):
             contract,
             digest=digest,
             agent='cart',
-            topics={item.name: f'/{item.topic}' for item in self._inputs if item.use is Use.GATE},
+            topics={i.name: f'/{i.topic}' for i in self._inputs if i.purpose is Purpose.GATE},
             software_version=VERSION,
         )
         self.record: list[Piece] = []
@@ -224,7 +224,7 @@ class Bench(CartSensors):
             if f'/{item.topic}' != topic:
                 continue
             reading = item.reading(message, **instants)
-            if item.use is Use.GATE:
+            if item.purpose is Purpose.GATE:
                 values, now = reading.values, self.instant()
                 measured = Measured(name=item.name, values=values, captured=captured, now=now)
                 self._publish(self.gate.apply(measured))

@@ -60,7 +60,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
-from boundary_env_ros.core.sources.inputs import Input, TF, TF_STATIC, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import (
     Clock,
@@ -364,7 +364,7 @@ class Environment:
 
     def on_reading(self, item: Input, reading: Reading) -> Effects:
         """Take what an input has read, whose arrival is known, in its order."""
-        if item.use is Use.FIELD:
+        if item.purpose is Purpose.FIELD:
             self.take(item.name, reading)
         elif item.name not in (TF, TF_STATIC):  # those are read into the transforms
             return self.measured(item.name, reading.values, reading.captured)
@@ -372,7 +372,7 @@ class Environment:
 
     def on_problem(self, item: Input, why: str) -> None:
         """Take note why what came last of an input cannot be used; empty: it can."""
-        name = item.name if item.use is Use.FIELD else f'feedback.{item.name}'
+        name = item.name if item.purpose is Purpose.FIELD else f'feedback.{item.name}'
         self._buffer.unusable[name] = why
 
     def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:

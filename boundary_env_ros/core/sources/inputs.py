@@ -42,8 +42,8 @@ ACKNOWLEDGEMENT = 'acknowledgement'
 TF, TF_STATIC, TF_TYPE = '/tf', '/tf_static', 'tf2_msgs/msg/TFMessage'
 
 
-class Use(Enum):
-    """Who reads an input: the rules of the gate, or the environment, and what for."""
+class Purpose(Enum):
+    """What is read for: the rules of the gate, or what of the environment."""
 
     GATE = 'gate'
     FIELD = 'field'
@@ -63,7 +63,7 @@ class Input:
 
     Attributes
     ----------
-    use, name
+    purpose, name
         What the reading is for: a field of the contract, a group of the action, or an input of the
         gate's rules.
     topic, type
@@ -83,7 +83,7 @@ class Input:
 
     """
 
-    use: Use
+    purpose: Purpose
     name: str
     topic: str
     type: str
@@ -97,7 +97,7 @@ class Input:
     @property
     def label(self) -> str:
         """What nothing else of the agent is called: ``field pose``."""
-        return f'{self.use.value} {self.name}'
+        return f'{self.purpose.value} {self.name}'
 
     @property
     def is_each(self) -> bool:
@@ -107,9 +107,9 @@ class Input:
         Of several publishers each says something else, and a person's device and the emergency
         stop what they say once.
         """
-        if self.use is Use.GATE:
+        if self.purpose is Purpose.GATE:
             return self.publishers > 1 or self.name in (OPERATOR, EMERGENCY_STOP)
-        return self.use is not Use.FIELD
+        return self.purpose is not Purpose.FIELD
 
     def reading(self, message: Message, **instants: Any) -> Reading:
         """
@@ -161,7 +161,7 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
             s.name,
             s,
             adapter(s, topics[s.topic]),
-            Use.FIELD,
+            Purpose.FIELD,
             qos=s.qos,
             infinite=infinite_values(s),
             frames=_frames(s, contract),
@@ -173,21 +173,21 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
 def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell what the robot did, one for each group of the action."""
-    return tuple(_measured(group.name, group.feedback, Use.FEEDBACK) for group in contract.action)
+    return tuple(_measured(g.name, g.feedback, Purpose.FEEDBACK) for g in contract.action)
 
 
 def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell which command a driver applied, of the groups that have one."""
     return tuple(
-        _measured(f'{ACKNOWLEDGEMENT}.{group.name}', group.acknowledgement, Use.ENVIRONMENT)
+        _measured(f'{ACKNOWLEDGEMENT}.{group.name}', group.acknowledgement, Purpose.ENVIRONMENT)
         for group in contract.action
         if group.acknowledgement is not None
     )
 
 
-def _measured(name: str, what: Feedback | Acknowledgement, use: Use) -> Input:
+def _measured(name: str, what: Feedback | Acknowledgement, purpose: Purpose) -> Input:
     read, publishers = measured(what.source, what.type), publishers_of(what.source)
-    return _input(name, what, read, use, publishers=publishers)
+    return _input(name, what, read, purpose, publishers=publishers)
 
 
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:
@@ -202,7 +202,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     time.
     """
     inputs = [
-        replace(i, use=Use.GATE, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
+        replace(i, purpose=Purpose.GATE, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
@@ -223,7 +223,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     if contract.heartbeat is not None:
         pressed = _or_nothing(_read(reader(Paths(paths=('data',)))))
         stop = safety.emergency_stop
-        inputs.append(Input(Use.GATE, EMERGENCY_STOP, stop, STOP_TYPE, pressed))
+        inputs.append(Input(Purpose.GATE, EMERGENCY_STOP, stop, STOP_TYPE, pressed))
     return tuple(inputs)
 
 
@@ -250,11 +250,11 @@ def _input(
     name: str,
     what: Any,
     read: Callable[[Message], Reading],
-    use: Use = Use.GATE,
+    purpose: Purpose = Purpose.GATE,
     **more: Any,
 ) -> Input:
     """Return the input of something of the contract that names its topic and type."""
-    return Input(use, name, what.topic, what.type, read, **more)
+    return Input(purpose, name, what.topic, what.type, read, **more)
 
 
 def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:

@@ -21,7 +21,7 @@ from boundary_env_ros.core.sources.inputs import (
     field_inputs,
     gate_inputs,
     Input,
-    Use,
+    Purpose,
 )
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import stamp_of
@@ -192,7 +192,7 @@ class Listener:
                     if reading is None:
                         continue
                     yield item, reading
-                    is_field = item.use is Use.FIELD
+                    is_field = item.purpose is Purpose.FIELD
                     if not is_field or is_measured(reading.values, infinite=item.infinite):
                         break
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from boundary_env_ros.core.contract.model import Contract, Qos
 from boundary_env_ros.core.contract.sources import Lookup, Vector
-from boundary_env_ros.core.sources.inputs import Input, TF, TF_STATIC, TF_TYPE, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC, TF_TYPE
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.core.sources.reading import Reading
@@ -252,7 +252,7 @@ class TransformFields:
         self.buffer = TransformBuffer(keep, contract.tf_topics)
         self._topics, self._namespace = contract.tf_topics, f'{namespace.rstrip("/")}/'
         self._lookups = [
-            (spec.source, Input(Use.FIELD, spec.name, TF, TF_TYPE, adapter(spec, '')))
+            (spec.source, Input(Purpose.FIELD, spec.name, TF, TF_TYPE, adapter(spec, '')))
             for spec in contract.fields
             if isinstance(spec.source, Lookup)
         ]
@@ -260,7 +260,7 @@ class TransformFields:
         self._elsewhere: dict[str, set[str]] = {}
         self.inputs = tuple(
             Input(
-                Use.ENVIRONMENT,
+                Purpose.ENVIRONMENT,
                 name,
                 topic,
                 TF_TYPE,

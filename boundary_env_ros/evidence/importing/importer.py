@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.sources.inputs import Input, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -164,14 +164,14 @@ class _Importer:
         self._own = sum(c.type.startswith(OWN) and c.type != CHAIN_TYPE for c in every)
         self._copied = {name for name in found.names.values() if name in topics}
         self._sensors = Listener(
-            [item for item in found.inputs if item.use is not Use.COMMAND],
+            [item for item in found.inputs if item.purpose is not Purpose.COMMAND],
             captured=self._time.captured,
             middleware=self._time.middleware,
             transforms=found.transforms,
             refuse=self._refuse,
         )
         self._commands = Listener(
-            [item for item in found.inputs if item.use is Use.COMMAND],
+            [item for item in found.inputs if item.purpose is Purpose.COMMAND],
             captured=lambda stamp: None,
             refuse=self._refuse,
         )
@@ -306,10 +306,12 @@ class _Importer:
     def _poll(self) -> None:
         """Read what has come."""
         for item, reading in chain(self._sensors.poll_each(), self._sensors.poll_newest()):
-            if item.use is Use.FEEDBACK:
+            if item.purpose is Purpose.FEEDBACK:
                 self._agent.feedback(item.name, reading.values, reading.captured)
-            elif item.use is Use.FIELD and self._agent.field(item.name, reading) and reading.frame:
-                self._other_frames[item.name] = repr(reading.frame)
+            elif item.purpose is Purpose.FIELD:
+                measured = self._agent.field(item.name, reading)
+                if measured and reading.frame:
+                    self._other_frames[item.name] = repr(reading.frame)
             if reading.problem:
                 self._stumble(item.at, _name(item), reading.problem)
 
@@ -399,7 +401,7 @@ class _Importer:
         """Return why nothing of a field could be used."""
         problems, unread = self._sensors.problems, self._unreadable
         for item in (*self._sensors.inputs, *problems):
-            if (item.use, item.name) == (Use.FIELD, name):
+            if (item.purpose, item.name) == (Purpose.FIELD, name):
                 found = unread.get((item.at, ''), unread.get((item.at, name)))
                 if found is not None:
                     count, why = found
@@ -455,4 +457,4 @@ class _Importer:
 
 
 def _name(item: Input) -> str:
-    return f'feedback of {item.name}' if item.use is Use.FEEDBACK else item.name
+    return f'feedback of {item.name}' if item.purpose is Purpose.FEEDBACK else item.name

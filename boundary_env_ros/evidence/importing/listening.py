@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Lookup
-from boundary_env_ros.core.sources.inputs import Input, sensor_topics, TF, TF_STATIC, TF_TYPE, Use
+from boundary_env_ros.core.sources.inputs import (
+    Input,
+    Purpose,
+    sensor_topics,
+    TF,
+    TF_STATIC,
+    TF_TYPE,
+)
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
@@ -23,10 +30,10 @@ CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 #: Types that are ours: what a run said of itself is not imported from it.
 OWN = 'boundary_env_ros/'
 
-#: What follows where the bag has no topic for a use.
+#: What follows where the bag has no topic for an input.
 _FOLLOWS = {
-    Use.FIELD: 'it is MISSING in every step',
-    Use.FEEDBACK: 'the measured action is unknown',
+    Purpose.FIELD: 'it is MISSING in every step',
+    Purpose.FEEDBACK: 'the measured action is unknown',
 }
 
 
@@ -104,22 +111,22 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Liste
     names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
     names |= {item.topic: item.at for item in inputs if item.at}
     of_tf = [item for item in inputs if item.name in (TF, TF_STATIC)]
-    needed = [i for i in inputs if i.use in (Use.FIELD, Use.FEEDBACK, Use.COMMAND)]
+    needed = [i for i in inputs if i.purpose in (Purpose.FIELD, Purpose.FEEDBACK, Purpose.COMMAND)]
     looked_up = [spec.name for spec in contract.fields if isinstance(spec.source, Lookup)]
     used = [item for item in (*needed, *of_tf) if item.at]
     present = {spec.name for spec in contract.fields if spec.derived is not None}
-    present.update(item.name for item in used if item.use is Use.FIELD)
+    present.update(item.name for item in used if item.purpose is Purpose.FIELD)
     missing = [item for item in needed if not item.at]
     if any(item.at for item in of_tf):
         present.update(looked_up)
-        heard = {item.at for item in used}
+        known = {item.at for item in used}
         used += [
             _elsewhere(transforms, topic)
             for topic, kind in topics.items()
-            if kind == TF_TYPE and topic not in heard
+            if kind == TF_TYPE and topic not in known
         ]
     else:
-        missing += [replace(of_tf[0], use=Use.FIELD, name=name) for name in looked_up]
+        missing += [replace(of_tf[0], purpose=Purpose.FIELD, name=name) for name in looked_up]
     _refuse(contract, missing, topics)
     return Listened(
         names=names,
@@ -128,9 +135,9 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Liste
         present=frozenset(present),
         lacking=tuple(
             f'{item.label}: no topic {item.topic!r} in the bag, so {what}'
-            for use, what in _FOLLOWS.items()
+            for purpose, what in _FOLLOWS.items()
             for item in missing
-            if item.use is use
+            if item.purpose is purpose
         ),
     )
 
@@ -142,14 +149,14 @@ def _elsewhere(transforms: TransformFields, topic: str) -> Input:
         transforms.note(topic, message)
         return Reading()
 
-    return Input(Use.ENVIRONMENT, topic, topic, TF_TYPE, read, at=topic)
+    return Input(Purpose.ENVIRONMENT, topic, topic, TF_TYPE, read, at=topic)
 
 
 def _refuse(contract: Contract, missing: Sequence[Input], topics: Mapping[str, str]) -> None:
     """Raise if what nothing can be imported without is missing."""
     seen = {spec.name for spec in contract.observation}
-    fields = [item for item in missing if item.use is Use.FIELD and item.name in seen]
-    needed = fields + [item for item in missing if item.use is Use.COMMAND]
+    fields = [item for item in missing if item.purpose is Purpose.FIELD and item.name in seen]
+    needed = fields + [item for item in missing if item.purpose is Purpose.COMMAND]
     if needed:
         wanted = ', '.join(dict.fromkeys(f'{item.topic} ({item.label})' for item in needed))
         there = ', '.join(f'{name} ({kind or "no type"})' for name, kind in sorted(topics.items()))

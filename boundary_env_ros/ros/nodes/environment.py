@@ -30,7 +30,7 @@ from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
-from boundary_env_ros.core.sources.inputs import Input, TF_TYPE, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF_TYPE
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
@@ -118,7 +118,7 @@ class AgentEnvironment:
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
         inputs = inputs_of(contract, topics, self._transforms)
         listener = node.listener(
-            [item for item in inputs if item.use is not Use.GATE],
+            [item for item in inputs if item.purpose is not Purpose.GATE],
             kept=_KEPT,
             transforms=self._transforms,
             on_problem=self.environment.on_problem,

@@ -30,9 +30,10 @@ def test_a_stamp_that_was_never_set_is_unknown_not_zero() -> None:
 # Fields with a confidence ------------------------------------------------------------------------
 
 
-def test_a_pose_is_read_with_its_confidence() -> None:
-    spec = SPECS['pose']
-    reading = adapter(spec, '/pose_detections')(odometry())
+def test_a_pose_is_read_with_its_stamp_and_confidence() -> None:
+    message, spec = odometry(), SPECS['pose']
+    assert stamp_of(message) == 12_500_000_000
+    reading = adapter(spec, '/pose_detections')(message)
     assert reading.values == (1.0, 2.0, pytest.approx(0.5))
     assert reading.confidence == pytest.approx(math.erf(0.1 / math.sqrt(0.02)))
 

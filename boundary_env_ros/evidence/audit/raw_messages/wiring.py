@@ -10,7 +10,7 @@ from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.gate.commands import said_besides
-from boundary_env_ros.core.sources.inputs import Input, Use
+from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import reader
@@ -18,7 +18,7 @@ from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.frozen import replace
 
-STOP = f'{Use.EMERGENCY.value} stop'
+STOP = f'{Purpose.EMERGENCY.value} stop'
 
 
 def wired(
@@ -43,11 +43,11 @@ def wired(
     named = _Named(contract, agent, topics)
     inputs = [*inputs_of(contract, named, transforms)]
     for group in contract.action:
-        inputs.append(Input(Use.COMMAND, group.name, group.topic, group.type, _command(group)))
+        inputs.append(Input(Purpose.COMMAND, group.name, group.topic, group.type, _command(group)))
     for each in contract.documents:
-        inputs.append(Input(Use.DOCUMENT, each.name, each.topic, STRING, _document))
+        inputs.append(Input(Purpose.DOCUMENT, each.name, each.topic, STRING, _document))
     if stop := contract.safety.emergency_stop:
-        inputs.append(Input(Use.EMERGENCY, 'stop', stop, STOP_TYPE, _pressed))
+        inputs.append(Input(Purpose.EMERGENCY, 'stop', stop, STOP_TYPE, _pressed))
     return {i.label: replace(i, at=named.find(i.topic, i.type)) for i in inputs}
 
 

@@ -4,56 +4,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from itertools import chain
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, slices_of
+from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.environment.environment import Environment
 from boundary_env_ros.core.environment.environment_state import Output, Outputs, Setup
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
-    FieldSampled,
-    GroupMeasured,
-    InputUnusable,
-    MessageArrived,
-    SensorsRead,
-)
+from boundary_env_ros.core.environment.input_events import MessageArrived, SensorsRead
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.rules.limits import OPERATOR
-from boundary_env_ros.core.sources.inputs import (
-    acknowledgement_inputs,
-    feedback_inputs,
-    field_inputs,
-    gate_inputs,
-    image_fields,
-    Input,
-    sensor_topics,
-)
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import image_fields, Input, Purpose, sensor_topics
+from boundary_env_ros.core.sources.listener import inputs_of, Listener
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.facade.steps import ignore, Image, StepResult
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.task_check import fitting_task
-
-
-@dataclass(slots=True)
-class _Topic:
-    """One topic, as the contract names it, with its uses and what came since the last look."""
-
-    name: str
-    gate: list[Input] = field(default_factory=list)
-    operator: list[Input] = field(default_factory=list)
-    fields: list[Input] = field(default_factory=list)
-    feedback: list[Input] = field(default_factory=list)
-    transforms: list[Input] = field(default_factory=list)
-    picture: FieldSpec | None = None
-    waiting: list[object] = field(default_factory=list)
-    newest: int | None = None
 
 
 class Boundary:
@@ -91,11 +63,13 @@ class Boundary:
         self.agent = agent
         topics = {topic: contract.topic_of(agent, topic) for topic in sensor_topics(contract)}
         self.topics = frozenset(topics.values())
+        transforms = TransformFields(contract)
+        inputs = inputs_of(contract, topics, transforms)
         self.gate = Gate(
             contract,
             digest=loaded.digest,
             agent=agent,
-            topics={item.name: topics[item.topic] for item in gate_inputs(contract)},
+            topics={item.name: item.at for item in inputs if item.purpose is Purpose.GATE},
             software_version=__version__,
         )
         self.environment = Environment(
@@ -108,11 +82,19 @@ class Boundary:
                 software_version=__version__,
             )
         )
-        self._transforms = TransformFields(contract)
-        self._unknown: dict[str, str] = {}  # why a field cannot be looked up
-        self._uses = _uses(contract, topics)
-        for item in self._transforms.inputs:
-            self._uses[topics[item.topic]].transforms.append(item)
+        self._listener = Listener(
+            inputs,
+            captured=self._captured,
+            transforms=transforms,
+            refuse=_raise,
+            on_problem=self._on_problem,
+        )
+        #: Name in the contract of each topic that the environment reads.
+        self._names = {item.at: item.topic for item in inputs if item.purpose is not Purpose.GATE}
+        self._pictures = {topics[spec.topic]: spec for spec in image_fields(contract)}
+        self._newest: dict[str, object] = {}
+        #: Newest stamp and number of the messages that came of each of those since the last poll.
+        self._came: dict[str, tuple[int | None, int]] = {}
         self.commands = tuple(
             (contract.topic_of(agent, group.topic), part)
             for group, part in slices_of(contract.action)
@@ -138,91 +120,69 @@ class Boundary:
         """The last result."""
         return self.closed[-1]
 
-    def hear(self, topic: str, message: object, stamp: int | None, now: ClockReading) -> Outputs:
+    def on_message(
+        self, topic: str, message: object, stamp: int | None, now: ClockReading
+    ) -> Outputs:
         """
-        Keep a message of one of ``topics`` for :meth:`look`; what counts of every one is read.
+        Keep a message of one of ``topics`` for :meth:`poll`; what counts of every one is read.
 
         That is feedback, whose course is the evidence of execution, and the operator's device.
         """
-        uses, outputs = self._uses[topic], list[Output]()
-        uses.waiting.append(message)
-        uses.newest = stamp
-        for item in uses.feedback:
-            reading = item.read(message)
-            outputs += self.environment.apply(
-                GroupMeasured(
-                    name=item.name, values=reading.values, captured=_stamp(reading.stamp, now)
-                )
-            )
-        for item in uses.operator:
-            self._measure(item, message, now)
-        for item in uses.transforms:
-            item.read(message)
+        self._now = now
+        if topic in self._names:
+            self._came[topic] = stamp, self._came.get(topic, (None, 0))[1] + 1
+        if topic in self._pictures:
+            self._newest[topic] = message
+        self._listener.on_message(topic, message)
+        outputs: list[Output] = []
+        for item, reading in self._listener.poll_each():
+            outputs += self._on_reading(item, reading)
         return tuple(outputs)
 
-    def look(self, now: ClockReading) -> Outputs:
+    def poll(self, now: ClockReading) -> Outputs:
         """Read the newest of each topic: all of them arrived at this one instant."""
-        due = False
-        for uses in self._uses.values():
-            if not uses.waiting:
-                continue
-            newest, count = uses.waiting[-1], len(uses.waiting)
-            if uses.fields or uses.feedback or uses.transforms:
-                came = MessageArrived(
-                    topic=uses.name, captured=uses.newest, steady=now.steady, count=count
-                )
-                self.environment.apply(came)
-                due = True
-            if uses.picture is not None:
-                self.images[uses.picture.name] = pixels_of(uses.picture, newest)
-            for item in uses.gate:
-                self._measure(item, newest, now)
-            for item in uses.fields:
-                for message in reversed(uses.waiting):
-                    if self._use(item.name, item.read(message), now):
-                        break  # one that measured nothing is passed over
-            uses.waiting.clear()
-        unknown = dict.fromkeys(self._unknown, '')
-        for name, reading in self._transforms.new(now.ros.nanoseconds, self._unknown):
-            self._use(name, reading, now)
-        for name, why in (unknown | self._unknown).items():
-            self.environment.apply(InputUnusable(name=name, why=why))
-        if not due or not self.environment.state.due:
+        self._now = now
+        came, self._came = self._came, {}
+        for topic, (captured, count) in came.items():
+            name = self._names[topic]
+            self.environment.apply(
+                MessageArrived(topic=name, captured=captured, steady=now.steady, count=count)
+            )
+        for topic, message in self._newest.items():
+            spec = self._pictures[topic]
+            self.images[spec.name] = pixels_of(spec, message)
+        self._newest.clear()
+        listener = self._listener
+        for item, reading in chain(listener.poll_newest(), listener.look_up(now.ros.nanoseconds)):
+            self._on_reading(item, reading)
+        if not came or not self.environment.state.due:
             return ()
         return self.environment.apply(SensorsRead(now=now))
 
-    def _measure(self, item: Input, message: object, now: ClockReading) -> None:
-        reading = item.read(message)
-        self.gate.apply(
-            Measured(
-                name=item.name, values=reading.values, captured=_stamp(reading.stamp, now), now=now
+    def _on_reading(self, item: Input, reading: Reading) -> Outputs:
+        """Give a reading to those whose input it is."""
+        if item.purpose is Purpose.GATE:
+            values, captured = reading.values, reading.captured
+            self.gate.apply(
+                Measured(name=item.name, values=values, captured=captured, now=self._now)
             )
-        )
+            return ()
+        return self.environment.on_reading(item, reading)
 
-    def _use(self, name: str, reading: Reading, now: ClockReading) -> bool:
-        sample = reading.sample(_stamp(reading.stamp, now))
-        self.environment.apply(FieldSampled(name=name, sample=sample))
-        return self.environment.state.buffer.latest.get(name) is sample
+    def _on_problem(self, item: Input, why: str) -> None:
+        if item.purpose is not Purpose.GATE:
+            self.environment.on_problem(item, why)
 
+    def _captured(self, nanoseconds: int | None) -> Stamp | None:
+        """Return the stamp of a header, on the clock of the world."""
+        return None if nanoseconds is None else replace(self._now.ros, nanoseconds=nanoseconds)
 
-def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:
-    """Return what is read from each topic, by the name that the robot has for it."""
-    uses = {name: _Topic(topic) for topic, name in topics.items()}
-    for item in gate_inputs(contract):
-        if item.name == OPERATOR:
-            uses[topics[item.topic]].operator.append(item)
-        else:
-            uses[topics[item.topic]].gate.append(item)
-    for item in field_inputs(contract, topics):
-        uses[topics[item.topic]].fields.append(item)
-    for item in (*feedback_inputs(contract), *acknowledgement_inputs(contract)):
-        uses[topics[item.topic]].feedback.append(item)
-    for spec in image_fields(contract):
-        uses[topics[spec.topic]].picture = spec
-    return uses
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why what came last of some inputs cannot be used, each with its name."""
+        found = self._listener.problems.items()
+        return tuple(f'{item.name}: {why}' for item, why in found if why)
 
 
-def _stamp(nanoseconds: int | None, now: ClockReading) -> Stamp | None:
-    if nanoseconds is None:
-        return None
-    return Stamp(clock=now.ros.clock, nanoseconds=nanoseconds, host=now.ros.host)
+def _raise(item: Input, error: Exception) -> None:
+    raise error

@@ -364,14 +364,12 @@ class EmbeddedWorld:
             return
         message = boundary.environment.status(self._instant()).message
         unsent = sorted(boundary.topics - {self._contract.tf_topics[1]} - set(self._robot.topics))
-        unusable = boundary.environment.state.buffer.unusable.items()
-        unknown = '; '.join(f'{name}: {why}' for name, why in unusable if why)
         raise ResetFailed(
             message
             or self._failed
             or 'The observation after the reset is not complete. '
             + (
-                unknown
+                '; '.join(boundary.problems)
                 or 'The robot sends nothing on: '
                 f'{", ".join(unsent) or "(it sends on every topic)"}.'
             )
@@ -467,11 +465,11 @@ class EmbeddedWorld:
             owner = self._owner.get(emission.topic)
             if owner is not None and emission.fields is not None:
                 message = PlainMessage(emission.fields)
-                outputs = owner.hear(emission.topic, message, emission.stamp or None, now)
+                outputs = owner.on_message(emission.topic, message, emission.stamp or None, now)
                 if outputs:
                     self._dispatch(owner, outputs)
         for boundary in self._boundaries.values():
-            self._dispatch(boundary, boundary.look(now))
+            self._dispatch(boundary, boundary.poll(now))
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]

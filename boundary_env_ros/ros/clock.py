@@ -71,7 +71,7 @@ class NodeClock:
         return Stamp(clock=self._kind, nanoseconds=nanoseconds, host=host or HOST)
 
     @staticmethod
-    def system(nanoseconds: int) -> Stamp | None:
+    def system(nanoseconds: int | None) -> Stamp | None:
         """Return a stamp of the middleware, which is of the system clock; None for its 0."""
         if not nanoseconds:
             return None

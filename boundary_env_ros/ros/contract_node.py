@@ -9,10 +9,10 @@ namespace has latched another digest, and the node may act.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 import faulthandler
-from functools import wraps
+from functools import partial, wraps
 import gc
 import os
 import signal
@@ -35,13 +35,12 @@ from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
-from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
+from boundary_env_ros.core.sources.listener import Listener
+from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
-from boundary_env_ros.ros.conversions import set_time, to_bytes
+from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
@@ -126,8 +125,6 @@ class ContractNode(LifecycleNode):
         self._role = role
         self._peers: dict[str, str] = {}
         self._logged_peers = Once(_AGAIN)
-        #: Why what came last of an input could not be used, by its name.
-        self.unusable: dict[str, str] = {}
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
@@ -568,29 +565,15 @@ class ContractNode(LifecycleNode):
         self._owned.append((destroy, entity))
         return entity
 
-    def read(self, item: Input, message: Any) -> Reading | None:
-        """Return what an input reads from a message; None if it cannot, or is not to."""
-        try:
-            reading = item.read(message)
-        except OfAnother:
-            return None
-        except Exception as error:  # noqa: BLE001 - whatever a message leads to
-            self.refuse(item.topic or item.name, error)
-            return None
-        if reading.problem:
-            self.unusable[item.name] = reading.problem
-            if self._logged_peers.due((item.topic, reading.problem)):
-                self.get_logger().error(f'{item.topic}: {reading.problem}')
-        else:
-            self.unusable.pop(item.name, None)
-        return reading
-
-    def sample(self, reading: Reading, published: int = 0, arrived: int = 0) -> Sample:
-        """Return a reading with its instants, as the middleware says them (ns; 0: not at all)."""
-        return reading.sample(
-            self.clock.captured(reading.stamp, self.contract.robot_host),
-            self.clock.system(published),
-            self.clock.system(arrived),
+    def listener(self, inputs: Sequence[Input], **options: Any) -> Listener:
+        """Return what keeps the bytes of messages, and reads inputs from them."""
+        return Listener(
+            inputs,
+            captured=partial(self.clock.captured, host=self.contract.robot_host),
+            middleware=self.clock.system,
+            decoder=lambda kind: partial(decoded, message_class(kind)),
+            refuse=lambda item, error: self.refuse(item.topic, error),
+            **options,
         )
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:

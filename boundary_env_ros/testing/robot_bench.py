@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import math
 from typing import Any
 
@@ -15,22 +15,14 @@ from boundary_env_ros.core.environment.reset import (
     ResetWorld,
     tolerances,
 )
-from boundary_env_ros.core.sources.inputs import (
-    feedback_inputs,
-    field_inputs,
-    gate_inputs,
-    Input,
-    sensor_topics,
-)
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import feedback_inputs, Input, Purpose, sensor_topics
+from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.simulation.messages import Fields, PlainMessage
 from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 from boundary_env_ros.testing.verdicts import fail, must_return
-
-Reader = Callable[[Any], Reading]
 
 
 def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None]]]:
@@ -39,21 +31,13 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None
 
     Beside each stands the size of its values, if that is known.
     """
-    own = {topic: topic for topic in sensor_topics(contract)}
-    sizes = {spec.name: 0 if spec.is_image else spec.size for spec in contract.fields}
-    groups = {group.name: group.size for group in contract.action}
-    readings: list[tuple[Input, int | None]] = [
-        *((item, sizes[item.name]) for item in field_inputs(contract, own)),
-        *(
-            (replace(item, name=f'feedback of {item.name}'), groups[item.name])
-            for item in feedback_inputs(contract)
-        ),
-        *((item, None) for item in gate_inputs(contract)),
-    ]
+    sizes = {(Purpose.FEEDBACK, group.name): group.size for group in contract.action}
+    sizes |= {(Purpose.FIELD, s.name): 0 if s.is_image else s.size for s in contract.fields}
     uses: dict[str, list[tuple[Input, int | None]]] = {}
     for agent in contract.agents:
-        for item, size in readings:
-            uses.setdefault(contract.topic_of(agent, item.topic), []).append((item, size))
+        topics = {topic: contract.topic_of(agent, topic) for topic in sensor_topics(contract)}
+        for item in inputs_of(contract, topics):
+            uses.setdefault(item.at, []).append((item, sizes.get((item.purpose, item.name))))
     return uses
 
 
@@ -76,8 +60,7 @@ class Channel:
 
     group: ActionSpec
     topic: str
-    feedback: str
-    read: Reader
+    feedback: Input
 
 
 class Bench:
@@ -97,16 +80,14 @@ class Bench:
         self.robot = robot
         self.contract = contract
         self.now = start
-        readers = {item.name: item.read for item in feedback_inputs(contract)}
         self.channels = tuple(
             Channel(
                 group=group,
                 topic=contract.topic_of(agent, group.topic),
-                feedback=contract.topic_of(agent, group.feedback.topic),
-                read=readers[group.name],
+                feedback=replace(item, at=contract.topic_of(agent, item.topic)),
             )
             for agent in contract.agents
-            for group in contract.action
+            for group, item in zip(contract.action, feedback_inputs(contract), strict=True)
         )
         #: What the feedback of each command topic showed, in order.
         self.shown: dict[str, list[Vector]] = {c.topic: [] for c in self.channels}
@@ -149,7 +130,7 @@ class Bench:
             if emission.fields is None:
                 continue
             for channel in self.channels:
-                if emission.topic == channel.feedback:
+                if emission.topic == channel.feedback.at:
                     self.shown[channel.topic].append(_read(channel, emission.fields))
         return emissions
 
@@ -164,7 +145,7 @@ class Bench:
             fail(
                 'feedback after the settling time',
                 'none came',
-                where=f'{channel.feedback} after a reset',
+                where=f'{channel.feedback.at} after a reset',
                 way_out='Without it no episode begins.',
             )
         return self.shown[channel.topic][-1]
@@ -192,9 +173,9 @@ class Bench:
 
 def _read(channel: Channel, fields: Fields) -> Vector:
     return must_return(
-        lambda: channel.read(PlainMessage(fields)),
+        lambda: channel.feedback.reading(PlainMessage(fields)),
         f'a message that the feedback of {channel.group.name!r} can be read from',
-        where=channel.feedback,
+        where=channel.feedback.at,
     ).values
 
 

@@ -93,12 +93,12 @@ class RobotTests(UnderContract):
                 continue
             message = PlainMessage(emission.fields)
             for use, size in uses.get(where, ()):
-                expected = f'a message that {use.name!r} can read'
-                reading = must_return(partial(use.read, message), expected, where=where)
+                expected = f'a message that {use.label!r} can read'
+                reading = must_return(partial(use.reading, message), expected, where=where)
                 if reading.problem:
                     fail(expected, reading.problem, where=where)
                 if size is not None and len(reading.values) != size:
-                    fail(f'{size} values for {use.name!r}', len(reading.values), where=where)
+                    fail(f'{size} values for {use.label!r}', len(reading.values), where=where)
 
     def test_robot_stamps_in_order_and_never_from_the_future(self) -> None:
         """A stamp is not before the last of its topic, and not after now."""
@@ -252,7 +252,7 @@ def _place(channel: Channel, index: int) -> str:
 def _at_rest(channel: Channel, shown: list[Vector], silence: float) -> None:
     group = channel.group
     if not shown:
-        fail('feedback in silence too', 'none', where=channel.feedback)
+        fail('feedback in silence too', 'none', where=channel.feedback.at)
     for i, safe in enumerate(group.safe):
         values, most = [item[i] for item in shown], group.feedback.threshold[i]
         goal = values[0] if math.isnan(safe) else safe

@@ -28,7 +28,6 @@ from boundary_env_ros.core.environment.events import EventKind
 from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
-    ImageReference,
     Observation,
     ObservationField,
 )
@@ -51,6 +50,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.serialization import from_json, to_json, Unlike
+from boundary_env_ros.core.sources.reading import ImageReference
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,

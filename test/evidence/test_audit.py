@@ -15,9 +15,10 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import FieldStatus, freeze, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus, freeze
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit import memory
@@ -164,7 +165,7 @@ def test_privileged_documents_are_frozen_once_more_as_they_were() -> None:
     (spec,) = load(REPOSITORY / 'examples/invoice_desk.yaml').contract.observation
     now = Timepiece().now
     invoice = '{"number": 1, "supplier": "Ann", "amount": 2.5}'
-    sample = Sample(values=(), captured=now.ros, document=invoice)
+    sample = Reading(values=(), captured=now.ros, document=invoice)
     fields = freeze((spec,), {spec.name: sample}, {spec.name: ''}, observed=now)
     assert not list(frozen_otherwise(fields, (spec,), now))
     stale = (replace(fields[0], status=FieldStatus.STALE),)

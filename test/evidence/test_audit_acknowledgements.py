@@ -14,6 +14,7 @@ import pytest
 from boundary_env_ros.core.contract.model import Acknowledgement, slices_of
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import ActuationEvidence
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
@@ -32,10 +33,11 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
     applied = Acknowledgement(topic='applied', type=TYPE, source=paths)
     contract = replace(contract, action=(replace(contract.action[0], acknowledgement=applied),))
     told: list[str] = []
-    messages = {
-        t: SimpleNamespace(readings={USE: SimpleNamespace(values=v)}) for t, v in said.items()
-    }
     agent = contract.agents[0]
+    uses = wired(contract, agent, {TOPIC: TYPE} if recorded else {})
+    messages = {
+        t: SimpleNamespace(readings={uses[USE]: Reading(values=v)}) for t, v in said.items()
+    }
 
     def tie(tie: Tie) -> None:
         """Tie evidence to what was said, as for a record that is at its end."""
@@ -47,7 +49,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
             told.append(f'{tie.none.expected}, got {tie.none.actual}')
 
     ties: Any = SimpleNamespace(
-        uses={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
+        uses={agent: uses},
         groups=tuple(slices_of(contract.action)),
         now=0,
         tie=tie,

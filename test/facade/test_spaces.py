@@ -20,9 +20,9 @@ from boundary_env_ros.core.environment.observation import (
     freeze,
     is_lost,
     ObservationField,
-    Sample,
 )
 from boundary_env_ros.core.sources.images import decode, within_bounds
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.errors import InvalidAction, LinkError
 from boundary_env_ros.facade.spaces import action_vector, observation_values
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, observation_space
@@ -53,7 +53,7 @@ def pixels_of(spec: FieldSpec, data: st.DataObject) -> Any:
 
 
 def frozen(
-    contract: Contract, found: dict[str, Sample], past: tuple[Any, ...] = ()
+    contract: Contract, found: dict[str, Reading], past: tuple[Any, ...] = ()
 ) -> tuple[ObservationField, ...]:
     specs = (*contract.observation, *contract.state)
     sources = {spec.name: f'/{spec.topic}' for spec in specs}
@@ -159,7 +159,7 @@ def test_rounding_brings_nothing_out_of_bounds(
     for _ in range(abs(ulps)):
         value = float(np.nextafter(value, np.inf if ulps > 0 else -np.inf))
     [field] = freeze(
-        (spec,), {'a': Sample(values=(value,), captured=None)}, {'a': '/a'}, observed=TIME.now
+        (spec,), {'a': Reading(values=(value,), captured=None)}, {'a': '/a'}, observed=TIME.now
     )
     assert field_space(spec).contains(np.asarray(field.values, dtype=dtype))
 
@@ -196,7 +196,7 @@ def test_a_depth_out_of_bounds_is_in_the_space_as_it_is_delivered() -> None:
 def test_an_image_that_is_shown_again_is_a_copy() -> None:
     contract = shipped()
     samples_of = {
-        spec.name: Sample(values=() if spec.is_image else spec.low, captured=TIME.stamp())
+        spec.name: Reading(values=() if spec.is_image else spec.low, captured=TIME.stamp())
         for spec in contract.observation
     }
     fields = frozen(contract, samples_of)

@@ -21,8 +21,8 @@ import numpy as np
 from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
 from boundary_env_ros.core.contract.safety import STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
-from boundary_env_ros.core.environment.observation import ImageReference, Sample
 from boundary_env_ros.core.sources.message_parts import PARTS
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.fields import parse_fields
@@ -450,7 +450,7 @@ def values_of(spec: FieldSpec) -> st.SearchStrategy[Vector]:
 
 
 @st.composite
-def samples(draw: Draw, contract: Contract, time: Timepiece) -> Mapping[str, Sample]:
+def samples(draw: Draw, contract: Contract, time: Timepiece) -> Mapping[str, Reading]:
     """Draw what has come for the fields of a contract: some of it old, some from ahead of time."""
     found = {}
     for spec in contract.fields:
@@ -465,7 +465,7 @@ def samples(draw: Draw, contract: Contract, time: Timepiece) -> Mapping[str, Sam
                 width=spec.shape[1], encoding='', sha256=bytes(32),
             )  # fmt: skip
         values = () if spec.is_image else draw(values_of(spec))
-        found[spec.name] = Sample(values=values, captured=captured, image=image)
+        found[spec.name] = Reading(values=values, captured=captured, image=image)
     return found
 
 

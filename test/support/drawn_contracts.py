@@ -12,7 +12,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.storage.yaml_text import YamlText
 
@@ -58,10 +58,10 @@ def _turned(value: Any, path: tuple[str, ...]) -> Any:
 
 def measured(
     contract: Contract, rng: np.random.Generator, captured: Stamp
-) -> Mapping[str, Sample]:
+) -> Mapping[str, Reading]:
     """Return a sample of each field that has a source: inside its bounds, at them, or far out."""
     return {
-        spec.name: Sample(
+        spec.name: Reading(
             values=() if spec.is_image else _far_or_near(spec, rng), captured=captured
         )
         for spec in (*contract.observation, *contract.state)

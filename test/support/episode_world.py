@@ -31,7 +31,7 @@ from boundary_env_ros.core.environment.input_events import (
     BeginEpisode,
     DeadlinesDue,
     Decided,
-    FieldSampled,
+    FieldRead,
     GateReported,
     GroupMeasured,
     InputEvent,
@@ -43,7 +43,7 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAnswered,
 )
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetOutput, ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
@@ -59,6 +59,7 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -341,7 +342,7 @@ class EpisodeWorld:
                 topic='/camera/image_raw', stamp=RosTime(captured.nanoseconds), height=48,
                 width=64, encoding='rgb8', sha256=bytes(32),
             )  # fmt: skip
-        sample = Sample(
+        sample = Reading(
             values=values[name], captured=captured, arrived=self.time.stamp(), image=image
         )
         now = self.now
@@ -349,7 +350,7 @@ class EpisodeWorld:
         self.environment.apply(
             MessageArrived(topic=spec.topic, captured=captured.nanoseconds, steady=now.steady)
         )
-        self.environment.apply(FieldSampled(name=name, sample=sample))
+        self.environment.apply(FieldRead(name=name, reading=sample))
         if name == 'velocity':
             speed = self.robot.speed
             self.witness.feedback(speed, now, captured.nanoseconds)

@@ -31,9 +31,7 @@ from boundary_env_ros.core.environment.input_events import (
     BeginEpisode,
     DeadlinesDue,
     Decided,
-    FieldSampled,
     GateReported,
-    GroupMeasured,
     MessageArrived,
     RecorderReported,
     SensorsRead,
@@ -54,12 +52,9 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
 )
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.sources.inputs import (
-    feedback_inputs,
-    field_inputs,
-    gate_inputs,
-    sensor_topics,
-)
+from boundary_env_ros.core.sources.inputs import Purpose, sensor_topics
+from boundary_env_ros.core.sources.listener import inputs_of
+from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -133,11 +128,7 @@ class Bench(CartSensors):
         self.random = random.Random(seed)
         topics = {topic: f'/{topic}' for topic in sensor_topics(contract)}
         self._types = {f'/{topic}': kind for topic, kind in sensor_topics(contract).items()}
-        self._uses = (
-            [('gate', item) for item in gate_inputs(contract)]
-            + [('field', item) for item in field_inputs(contract, topics)]
-            + [('feedback', item) for item in feedback_inputs(contract)]
-        )
+        self._inputs = inputs_of(contract, topics)
         self.environment = Environment(
             Setup(
                 contract=contract,
@@ -152,7 +143,7 @@ class Bench(CartSensors):
             contract,
             digest=digest,
             agent='cart',
-            topics={item.name: f'/{item.topic}' for item in gate_inputs(contract)},
+            topics={i.name: f'/{i.topic}' for i in self._inputs if i.purpose is Purpose.GATE},
             software_version=VERSION,
         )
         self.record: list[Piece] = []
@@ -244,38 +235,23 @@ class Bench(CartSensors):
 
     def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
         """Let gate and environment read a message, each for itself."""
-        for kind, item in self._uses:
+        stamp = stamp_of(message)
+        captured = None if stamp is None else replace(self.stamp(), nanoseconds=stamp)
+        instants = {'captured': captured, 'published': published, 'arrived': arrived}
+        for item in self._inputs:
             if f'/{item.topic}' != topic:
                 continue
-            reading = item.read(message)
-            if kind != 'gate':
-                self.environment.apply(
-                    MessageArrived(
-                        topic=item.topic, captured=reading.stamp, steady=self.instant().steady
-                    )
-                )
-            stamp = self.stamp()
-            captured = None if reading.stamp is None else replace(stamp, nanoseconds=reading.stamp)
-            if kind == 'gate':
-                self._publish(
-                    self.gate.apply(
-                        Measured(
-                            name=item.name,
-                            values=reading.values,
-                            captured=captured,
-                            now=self.instant(),
-                        )
-                    )
-                )
-            elif kind == 'feedback':
-                self._take(
-                    self.environment.apply(
-                        GroupMeasured(name=item.name, values=reading.values, captured=captured)
-                    )
-                )
+            reading = item.reading(message, **instants)
+            if item.purpose is Purpose.GATE:
+                values, now = reading.values, self.instant()
+                measured = Measured(name=item.name, values=values, captured=captured, now=now)
+                self._publish(self.gate.apply(measured))
             else:
-                sample = reading.sample(captured, published, arrived)
-                self.environment.apply(FieldSampled(name=item.name, sample=sample))
+                came = self.instant().steady
+                self.environment.apply(
+                    MessageArrived(topic=item.topic, captured=stamp, steady=came)
+                )
+                self._take(self.environment.on_reading(item, reading))
         self._take(self.environment.apply(SensorsRead(now=self.instant())))
 
     def press(self, *, pressed: bool) -> None:

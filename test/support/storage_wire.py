@@ -22,7 +22,6 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
-    ImageReference,
     Observation,
     ObservationField,
 )
@@ -38,6 +37,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.sources.reading import ImageReference
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import Kind, RewardTerm, Transition
 from support.record_messages import to_message

@@ -1978,7 +1978,7 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A header that was never stamped is not usable',
         INPUTS,
-        "        if reading.stamp is None and hasattr(message, 'header'):\n",
+        "        if hasattr(message, 'header') and stamp_of(message) is None:\n",
         '        if False:\n',
         (_INPUTS + 'a_message_that_cannot_be_read_gives_no_values',),
     ),

@@ -25,7 +25,7 @@ from boundary_env_ros.core.environment.input_events import (
     DeadlinesDue,
     Decided,
     EndEpisode,
-    FieldSampled,
+    FieldRead,
     GateReported,
     GroupMeasured,
     InputEvent,
@@ -40,6 +40,8 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAnswered,
 )
 from boundary_env_ros.core.gate.decision import GateState, Reason
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.frozen import replace
@@ -90,6 +92,21 @@ class Environment:
         self.state, outputs = step(self.state, event)
         return outputs
 
+    def on_reading(self, item: Input, reading: Reading) -> Outputs:
+        """Let an input of the environment have a reading, in the order of the messages."""
+        if item.purpose is Purpose.FIELD:
+            return self.apply(FieldRead(name=item.name, reading=reading))
+        if item.name in (TF, TF_STATIC):
+            return ()  # read into the transforms
+        return self.apply(
+            GroupMeasured(name=item.name, values=reading.values, captured=reading.captured)
+        )
+
+    def on_problem(self, item: Input, why: str) -> None:
+        """Let what came last of an input be unusable for some reason; empty: it is usable."""
+        name = item.name if item.purpose is Purpose.FIELD else f'feedback.{item.name}'
+        self.apply(InputUnusable(name=name, why=why))
+
     def status(self, now: ClockReading) -> EpisodeStatus:
         """Return where the episode stands, to be latched for the others."""
         return starting.status(self.state, now)
@@ -121,8 +138,8 @@ def _on_message(state: State, event: MessageArrived) -> Step:
     return replace(state, arrivals=arrivals, heartbeats=heartbeats), ()
 
 
-def _on_sample(state: State, event: FieldSampled) -> Step:
-    return replace(state, buffer=state.buffer.after(event.name, event.sample)), ()
+def _on_reading(state: State, event: FieldRead) -> Step:
+    return replace(state, buffer=state.buffer.after(event.name, event.reading)), ()
 
 
 def _on_measurement(state: State, event: GroupMeasured) -> Step:
@@ -223,7 +240,7 @@ def _on_advance_delayed(state: State, event: AdvanceDelayed) -> Step:
 #: What is done at each kind of event.
 _ON: Mapping[type[InputEvent], Callable[[State, Any], Step]] = {
     MessageArrived: _on_message,
-    FieldSampled: _on_sample,
+    FieldRead: _on_reading,
     GroupMeasured: _on_measurement,
     InputUnusable: _on_unusable,
     SensorsRead: _on_sensors,

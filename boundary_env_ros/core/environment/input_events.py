@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import Advanced
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.reset import WorldReset
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.frozen import frozen
 
@@ -62,11 +62,11 @@ class MessageArrived(InputEvent):
 
 
 @frozen
-class FieldSampled(InputEvent):
-    """A field has a new sample; one that measured nothing leaves it as it is, and it ages."""
+class FieldRead(InputEvent):
+    """A field has a new reading; one that measured nothing leaves it as it is, and it ages."""
 
     name: str
-    sample: Sample
+    reading: Reading
 
 
 @frozen

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Observations: samples come in, and one frozen, aged, bounded view goes out.
+Observations: readings come in, and one frozen, aged, bounded view goes out.
 
 The ages are those of the *capture*, not of the arrival: a topic that is punctual with old data is
 stale.
@@ -12,20 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from operator import le
-from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import compute, Frames
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.sources.usable import is_fresh
-from boundary_env_ros.core.timebase import (
-    ClockReading,
-    NANOSECONDS,
-    RosTime,
-    seconds_between,
-    Stamp,
-)
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, seconds_between, Stamp
 from boundary_env_ros.frozen import frozen, replace
 
 
@@ -35,31 +29,6 @@ class FieldStatus(IntEnum):
     FRESH = 1
     STALE = 2
     MISSING = 3
-
-
-@frozen
-class ImageReference:
-    """
-    Which image an observation means: topic, stamp and content.
-
-    Attributes
-    ----------
-    stamp
-        ``header.stamp`` of the image, nanoseconds.
-    sha256
-        Hash of its ``data``.
-    data
-        The processed image, if the contract embeds it.
-
-    """
-
-    topic: str
-    stamp: RosTime
-    height: int
-    width: int
-    encoding: str
-    sha256: bytes
-    data: bytes = b''
 
 
 @frozen
@@ -97,61 +66,38 @@ class Observation:
         raise KeyError(name)
 
 
-@frozen
-class Sample:
-    """
-    One value of one field as it came from its source.
-
-    Attributes
-    ----------
-    values
-        In contract order and unit; empty for an image.
-    captured, published, arrived
-        When the sensor measured it, the middleware sent it and the middleware here had it.
-    confidence
-        In [0, 1]; None if the field has none.
-    image
-        Which image it was, for image fields.
-    document
-        The JSON text, for documents.
-    problem
-        Why values are NaN, where their message says it.
-
-    """
-
-    values: Vector
-    captured: Stamp | None
-    published: Stamp | None = None
-    arrived: Stamp | None = None
-    confidence: float | None = None
-    image: ImageReference | None = None
-    document: str = ''
-    problem: str = ''
-
-
-#: What is frozen: a sample as it came, or a field of a record that is to be frozen once more.
-Sampled: TypeAlias = Sample | ObservationField
+def reading_of(field: ObservationField) -> Reading:
+    """Return a field of a record as it was before it was frozen, to be frozen once more."""
+    return Reading(
+        values=field.values,
+        captured=field.captured,
+        published=field.published,
+        arrived=field.arrived,
+        confidence=field.confidence,
+        image=field.image,
+        document=field.document,
+    )
 
 
 def freeze(
     specs: Sequence[FieldSpec],
-    latest: Mapping[str, Sampled],
+    latest: Mapping[str, Reading],
     sources: Mapping[str, str],
     *,
     observed: ClockReading,
     past: Frames = (),
 ) -> tuple[ObservationField, ...]:
     """
-    Freeze the latest samples into the fields of an observation.
+    Freeze the latest readings into the fields of an observation.
 
     Parameters
     ----------
     specs
         The fields, in contract order; those that others are derived from among them.
     latest
-        Latest sample of each field that has one.
+        Latest reading of each field that has one.
     sources
-        Resolved topic, or ``task:<name>``, of each field that has a sample.
+        Resolved topic, or ``task:<name>``, of each field that has a reading.
     observed
         ClockReading of the observation.
     past
@@ -178,47 +124,47 @@ def freeze(
     return tuple(frozen[spec.name] for spec in specs)
 
 
-def newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Sampled]) -> int | None:
+def newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Reading]) -> int | None:
     """Return when the newest of the fields that belong together was captured."""
     captured = [
-        sample.captured.nanoseconds
+        reading.captured.nanoseconds
         for spec in specs
         if spec.skew is not None
-        and (sample := latest.get(spec.name)) is not None
-        and sample.captured is not None
+        and (reading := latest.get(spec.name)) is not None
+        and reading.captured is not None
     ]
     return max(captured, default=None)
 
 
 def _field(
     spec: FieldSpec,
-    sample: Sampled | None,
+    reading: Reading | None,
     source: str,
     observed: ClockReading,
     newest: int | None,
 ) -> ObservationField:
-    if sample is None:
+    if reading is None:
         return ObservationField(
             name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
         )
-    age = age_of(sample.captured, observed)
-    values, clipped = sample.values, False
+    age = age_of(reading.captured, observed)
+    values, clipped = reading.values, False
     if not spec.is_image:
         values, clipped = bring_inside(values, spec)
     return ObservationField(
         name=spec.name,
-        status=status_of(spec, sample.captured, age, newest),
+        status=status_of(spec, reading.captured, age, newest),
         values=values,
         clipped=clipped,
-        captured=sample.captured,
-        published=sample.published,
-        arrived=sample.arrived,
+        captured=reading.captured,
+        published=reading.published,
+        arrived=reading.arrived,
         age=age,
-        confidence=sample.confidence,
+        confidence=reading.confidence,
         source=source,
         frame_id=spec.frame,
-        image=sample.image,
-        document=sample.document,
+        image=reading.image,
+        document=reading.document,
     )
 
 
@@ -226,7 +172,7 @@ def status_of(
     spec: FieldSpec, captured: Stamp | None, age: float | None, newest: int | None
 ) -> FieldStatus:
     """
-    Return whether a sample is fresh.
+    Return whether a reading is fresh.
 
     Parameters
     ----------
@@ -261,16 +207,16 @@ def _freeze_derived(
         _freeze_derived(specs[of], specs, frozen, past, frame, observed)
     inputs = [frozen[of] for of in derived.of]
     worst = max(field.status for field in inputs)
-    sample = None
+    reading = None
     if worst is not FieldStatus.MISSING:
         complete = [f for f in (*past, frame) if all(of in f for of in derived.of)]
         known = [field.confidence for field in inputs if field.confidence is not None]
-        sample = Sample(
+        reading = Reading(
             values=compute(derived, complete),
             captured=oldest([field.captured for field in inputs]),
             confidence=min(known, default=None),
         )
-    field = _field(spec, sample, f'derived:{derived.function}', observed, None)
+    field = _field(spec, reading, f'derived:{derived.function}', observed, None)
     frozen[spec.name] = replace(field, status=worst)
     frame[spec.name] = field.values
 

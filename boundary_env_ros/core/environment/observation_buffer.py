@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment sees: the latest sample of every field, and views frozen from them."""
+"""What an environment sees: the latest reading of every field, and views frozen from them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from boundary_env_ros.core.environment.observation import (
     is_lost,
     Observation,
     ObservationField,
-    Sample,
-    Sampled,
     why_lost,
 )
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import Frames, frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import PrivilegedObservation
@@ -64,7 +63,7 @@ class ObservationBuffer:
     past
         How many views that were kept derived fields need.
     latest
-        Latest sample of each field that has one.
+        Latest reading of each field that has one.
     unmeasured
         What came last of a field, in words; empty if it measured something.
     unusable
@@ -83,7 +82,7 @@ class ObservationBuffer:
     fields: Mapping[str, FieldSpec]
     sources: Mapping[str, str]
     past: int
-    latest: Mapping[str, Sampled] = field(default_factory=dict)
+    latest: Mapping[str, Reading] = field(default_factory=dict)
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
     captured: tuple[tuple[int, Stamp | None], ...] = ()
@@ -116,22 +115,21 @@ class ObservationBuffer:
         """Return it without all that was seen: another episode begins."""
         return replace(self, latest={}, unmeasured={}, captured=(), frames=())
 
-    def after(self, name: str, sample: Sampled) -> ObservationBuffer:
+    def after(self, name: str, reading: Reading) -> ObservationBuffer:
         """
-        Return it after a sample of a field.
+        Return it after a reading of a field.
 
         One that measured nothing is passed over, and the field ages.
         """
-        spec, values, why = self.fields[name], sample.values, ''
+        spec, values, why = self.fields[name], reading.values, ''
         infinite = infinite_values(spec)
         if not is_measured(values, infinite=infinite):
             names = value_names(spec.source) if len(values) > 1 else ('its value',)
-            why = sample.problem if isinstance(sample, Sample) else ''
-            why = why or not_measured(values, names, infinite=infinite)
+            why = reading.problem or not_measured(values, names, infinite=infinite)
         unmeasured = self.unmeasured
         if why != unmeasured.get(name, ''):
             unmeasured = {**unmeasured, name: why}
-        latest = self.latest if why else {**self.latest, name: sample}
+        latest = self.latest if why else {**self.latest, name: reading}
         return replace(self, latest=latest, unmeasured=unmeasured)
 
     def without(self, name: str, why: str) -> ObservationBuffer:
@@ -160,17 +158,17 @@ class ObservationBuffer:
                     f'Wrong values of {spec.task!r} from the task {self.contract.task.name!r} '
                     f'(expected {spec.size} finite ones, got {list(supplied)})'
                 )
-            latest[spec.name] = Sample(values=supplied, captured=now.ros)
+            latest[spec.name] = Reading(values=supplied, captured=now.ros)
         return replace(self, latest=latest)
 
     @property
     def newest(self) -> int:
-        """When the last sample was captured, ns; 0 if none has a stamp."""
-        stamps = (sample.captured for sample in self.latest.values())
+        """When the last reading was captured, ns; 0 if none has a stamp."""
+        stamps = (reading.captured for reading in self.latest.values())
         return max((stamp.nanoseconds for stamp in stamps if stamp is not None), default=0)
 
     def lacking(self, since: int) -> tuple[str, ...]:
-        """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
+        """Return the fields, in words, that have no reading captured since then (ns, ROS time)."""
         return tuple(
             self.missing(spec.name)
             for spec in self.specs
@@ -196,9 +194,9 @@ class ObservationBuffer:
         )
 
     def _is_new(self, spec: FieldSpec, since: int) -> bool:
-        sample = self.latest.get(spec.name)
-        return sample is not None and (
-            sample.captured is None or bool(spec.task) or sample.captured.nanoseconds >= since
+        reading = self.latest.get(spec.name)
+        return reading is not None and (
+            reading.captured is None or bool(spec.task) or reading.captured.nanoseconds >= since
         )
 
     def view(self, id_: StepId, now: ClockReading) -> View:

@@ -23,8 +23,8 @@ from boundary_env_ros.core.contract.model import (
     WorldStep,
 )
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import Sampled
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.frozen import frozen, replace
@@ -202,7 +202,7 @@ class Resetting:
     started: bool = False
     index: int = 0
     since: int = 0
-    newest: Sampled | None = None
+    newest: Reading | None = None
     confirmed: tuple[str, ...] = ()
     finished: ClockReading | None = None
     supplied: bool = False
@@ -242,7 +242,7 @@ class Resetting:
         return _entered(replace(self, index=self.index + 1, confirmed=confirmed), now)
 
     def poll(
-        self, latest: Mapping[str, Sampled], now: ClockReading
+        self, latest: Mapping[str, Reading], now: ClockReading
     ) -> tuple[Resetting, ResetOutputs]:
         """Go on, if the value of a field that is waited for has come."""
         step = self.step

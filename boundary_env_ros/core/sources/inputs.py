@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from boundary_env_ros.core.contract.model import (
@@ -27,14 +28,8 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.core.gate.rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.paths import Message
-from boundary_env_ros.core.sources.readers import (
-    adapter,
-    frame_of,
-    measured,
-    reader,
-    Reading,
-    stamp_of,
-)
+from boundary_env_ros.core.sources.readers import adapter, frame_of, measured, reader, stamp_of
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 from boundary_env_ros.frozen import frozen, replace
@@ -46,20 +41,36 @@ ACKNOWLEDGEMENT = 'acknowledgement'
 TF, TF_STATIC, TF_TYPE = '/tf', '/tf_static', 'tf2_msgs/msg/TFMessage'
 
 
-@frozen
+class Purpose(Enum):
+    """What is read for: the rules of the gate, or what of the environment."""
+
+    GATE = 'gate'
+    FIELD = 'field'
+    FEEDBACK = 'feedback'
+    #: What drivers acknowledge, and transforms.
+    ENVIRONMENT = 'environment'
+    #: What a record has of the gate, and of the emergency stop.
+    COMMAND = 'command'
+    DOCUMENT = 'document'
+    EMERGENCY = 'emergency'
+
+
+@frozen(kw_only=False, eq=False)
 class Input:
     """
     One use of one topic.
 
     Attributes
     ----------
-    name
+    purpose, name
         What the reading is for: a field of the contract, a group of the action, or an input of the
         gate's rules.
     topic, type
         Relative topic and ROS type.
     read
-        From the message to the reading.
+        From the message to the reading, without its instants.
+    at
+        What the topic is called where it is listened to; empty: it is not there.
     qos
         How the topic is listened to.
     infinite
@@ -71,14 +82,55 @@ class Input:
 
     """
 
+    purpose: Purpose
     name: str
     topic: str
     type: str
     read: Callable[[Message], Reading]
+    at: str = ''
     qos: Qos = Qos()
     infinite: int = 0
     publishers: int = 1
     frames: frozenset[str] = frozenset()
+
+    @property
+    def label(self) -> str:
+        """What nothing else of the agent is called: ``field pose``."""
+        return f'{self.purpose.value} {self.name}'
+
+    @property
+    def is_each(self) -> bool:
+        """
+        Whether every message counts, in the order in which they come; else the newest.
+
+        Of several publishers each says something else, and a person's device and the emergency
+        stop what they say once.
+        """
+        if self.purpose is Purpose.GATE:
+            return self.publishers > 1 or self.name in (OPERATOR, EMERGENCY_STOP)
+        return self.purpose is not Purpose.FIELD
+
+    def reading(self, message: Message, **instants: Any) -> Reading:
+        """
+        Return what it reads from a message, and with it a frame that may not come.
+
+        Parameters
+        ----------
+        message
+            The message.
+        **instants
+            ``captured``, ``published`` and ``arrived``, as of a :class:`Reading`.
+
+        Raises
+        ------
+        OfAnother
+            If the message is of another publisher, and says nothing of this.
+        Exception
+            Whatever the message leads to, if it cannot be read.
+
+        """
+        frame = self.other_frame(message) if self.frames else ''
+        return replace(self.read(message), frame=frame, **instants)
 
     def other_frame(self, message: Message) -> str:
         """
@@ -88,7 +140,7 @@ class Input:
         """
         frame = frame_of(message)
         known = not frame or self.frames & {frame, getattr(message, 'child_frame_id', frame)}
-        return '' if known or not self.frames else frame
+        return '' if known else frame
 
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
@@ -108,6 +160,7 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
             s.name,
             s,
             adapter(s, topics[s.topic]),
+            Purpose.FIELD,
             qos=s.qos,
             infinite=infinite_values(s),
             frames=_frames(s, contract),
@@ -119,21 +172,21 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
 def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell what the robot did, one for each group of the action."""
-    return tuple(_measured(group.name, group.feedback) for group in contract.action)
+    return tuple(_measured(g.name, g.feedback, Purpose.FEEDBACK) for g in contract.action)
 
 
 def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell which command a driver applied, of the groups that have one."""
     return tuple(
-        _measured(f'{ACKNOWLEDGEMENT}.{group.name}', group.acknowledgement)
+        _measured(f'{ACKNOWLEDGEMENT}.{group.name}', group.acknowledgement, Purpose.ENVIRONMENT)
         for group in contract.action
         if group.acknowledgement is not None
     )
 
 
-def _measured(name: str, what: Feedback | Acknowledgement) -> Input:
-    publishers = publishers_of(what.source)
-    return _input(name, what, measured(what.source, what.type), publishers=publishers)
+def _measured(name: str, what: Feedback | Acknowledgement, purpose: Purpose) -> Input:
+    read, publishers = measured(what.source, what.type), publishers_of(what.source)
+    return _input(name, what, read, purpose, publishers=publishers)
 
 
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:
@@ -148,7 +201,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     time.
     """
     inputs = [
-        replace(i, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
+        replace(i, purpose=Purpose.GATE, name=f'{FEEDBACK}.{i.name}', read=_or_nothing(i.read))
         for i in feedback_inputs(contract)
     ]
     safety = contract.safety
@@ -164,9 +217,9 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         if s.on_stale is OnStale.STOP
     ]
     if contract.heartbeat is not None:
-        pressed = _or_nothing(_stamped(reader(Paths(paths=('data',)))))
+        pressed = _or_nothing(_read(reader(Paths(paths=('data',)))))
         stop = safety.emergency_stop
-        inputs.append(Input(name=EMERGENCY_STOP, topic=stop, type=STOP_TYPE, read=pressed))
+        inputs.append(Input(Purpose.GATE, EMERGENCY_STOP, stop, STOP_TYPE, pressed))
     return tuple(inputs)
 
 
@@ -189,9 +242,15 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     return found
 
 
-def _input(name: str, what: Any, read: Callable[[Message], Reading], **more: Any) -> Input:
+def _input(
+    name: str,
+    what: Any,
+    read: Callable[[Message], Reading],
+    purpose: Purpose = Purpose.GATE,
+    **more: Any,
+) -> Input:
     """Return the input of something of the contract that names its topic and type."""
-    return Input(name=name, topic=what.topic, type=what.type, read=read, **more)
+    return Input(purpose, name, what.topic, what.type, read, **more)
 
 
 def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
@@ -202,19 +261,19 @@ def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
     """
     if spec.is_image:
         # What is in it is for the policy to see, and takes longer than the gate has.
-        return _or_nothing(_stamped(lambda message: (1.0,)))
+        return _or_nothing(_read(lambda message: (1.0,)))
     read, infinite = adapter(spec, spec.topic), infinite_values(spec)
 
     def alive(message: Message) -> Reading:
         reading = read(message)
         if is_measured(reading.values, infinite=infinite):
-            return Reading(values=(1.0,), stamp=reading.stamp)
+            return Reading(values=(1.0,))
         told = not_measured(reading.values, value_names(spec.source), infinite=infinite)
         problem = reading.problem or (
             f'{spec.name} is not usable (expected finite values, got {told}); let the driver '
             'leave out what it could not measure.'
         )
-        return Reading(values=reading.values, stamp=reading.stamp, problem=problem)
+        return Reading(values=reading.values, problem=problem)
 
     return _or_nothing(alive)
 
@@ -235,7 +294,7 @@ def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Readi
             raise  # nothing that it should have said is missing
         except (BoundaryError, *WRONG_INPUT) as error:
             problem = str(error) if isinstance(error, BoundaryError) else repr(error)
-            return Reading(values=(), stamp=stamp_of(message), problem=problem)
+            return Reading(problem=problem)
 
     return read_or_nothing
 
@@ -245,7 +304,7 @@ def _dated(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
 
     def read_dated(message: Message) -> Reading:
         reading = read(message)
-        if reading.stamp is None and hasattr(message, 'header'):
+        if hasattr(message, 'header') and stamp_of(message) is None:
             raise RecordError(
                 'The stamp in the header is 0. Let the driver stamp what it measures.'
             )
@@ -254,8 +313,8 @@ def _dated(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
     return read_dated
 
 
-def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
-    return lambda message: Reading(values=values(message), stamp=stamp_of(message))
+def _read(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:
+    return lambda message: Reading(values=values(message))
 
 
 def _in_frame(
@@ -303,6 +362,6 @@ def _operator(hand: Operator) -> Callable[[Message], Reading]:
 
     def read(message: Message) -> Reading:
         command = tuple(v * scale for v, scale in zip(values(message), hand.scale, strict=True))
-        return Reading(values=(*command, *switch(message)), stamp=stamp_of(message))
+        return Reading(values=(*command, *switch(message)))
 
     return read

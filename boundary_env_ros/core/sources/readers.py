@@ -22,62 +22,14 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
     Vector,
 )
-from boundary_env_ros.core.environment.observation import ImageReference, Sample
 from boundary_env_ros.core.sources import images
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.sources.no_estimate import judge_of
 from boundary_env_ros.core.sources.paths import getter, getters, Message, split_call
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
-from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
+from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import OfAnother, RecordError
-from boundary_env_ros.frozen import frozen
-
-
-@frozen
-class Reading:
-    """
-    What an adapter makes of one message.
-
-    Attributes
-    ----------
-    values
-        In contract order; empty for an image.
-    stamp
-        ``header.stamp`` in nanoseconds; None if the message has no header, or its stamp is zero,
-        which ROS uses for a time never set.
-    confidence
-        In [0, 1]; None if the field has none.
-    image
-        For an image.
-    document
-        For a document, its text.
-    problem
-        Why the message could not be read, where that is no error, and there are no values then; or
-        why some of them are NaN.
-
-    """
-
-    values: Vector
-    stamp: int | None
-    confidence: float | None = None
-    image: ImageReference | None = None
-    document: str = ''
-    problem: str = ''
-
-    def sample(
-        self, captured: Stamp | None, published: Stamp | None = None, arrived: Stamp | None = None
-    ) -> Sample:
-        """Return it as the sample of a field; see :class:`Sample` for the instants."""
-        return Sample(
-            values=self.values,
-            captured=captured,
-            published=published,
-            arrived=arrived,
-            confidence=self.confidence,
-            image=self.image,
-            document=self.document,
-            problem=self.problem,
-        )
 
 
 def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
@@ -115,18 +67,15 @@ def _document_adapter(spec: FieldSpec) -> Callable[[Message], Reading]:
         fault = fault_of(found)
         if fault:
             raise RecordError(f'{spec.name}: expected a document as its schema asks; {fault}.')
-        return Reading(values=(), stamp=None, document=documents.text_of(found))
+        return Reading(document=documents.text_of(found))
 
     return adapt
 
 
 def _image_adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
-    def read(message: Message) -> Reading:
-        stamp = stamp_of(message)
-        image = images.reference(message, spec, topic, stamp or 0)
-        return Reading(values=(), stamp=stamp, image=image)
-
-    return read
+    return lambda message: Reading(
+        image=images.reference(message, spec, topic, stamp_of(message) or 0)
+    )
 
 
 def _with_fraction(
@@ -136,7 +85,7 @@ def _with_fraction(
 
     def adapt(message: Message) -> Reading:
         values, fraction = read(message)
-        return Reading(values=values, stamp=stamp_of(message), confidence=fraction)
+        return Reading(values=values, confidence=fraction)
 
     return adapt
 
@@ -165,9 +114,7 @@ def measured(
         values, why = read(message), ''
         if judge is not None:
             values, why = judge(message, values)
-        return Reading(
-            values=values, stamp=stamp_of(message), confidence=confidence(message), problem=why
-        )
+        return Reading(values=values, confidence=confidence(message), problem=why)
 
     return read_measured
 

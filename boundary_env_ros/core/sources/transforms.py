@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 import math
 from operator import attrgetter
@@ -13,9 +13,10 @@ from types import SimpleNamespace
 
 from boundary_env_ros.core.contract.model import Contract, Qos
 from boundary_env_ros.core.contract.sources import Lookup, Vector
-from boundary_env_ros.core.sources.inputs import Input, TF, TF_STATIC, TF_TYPE
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC, TF_TYPE
 from boundary_env_ros.core.sources.paths import Message
-from boundary_env_ros.core.sources.readers import adapter, Reading
+from boundary_env_ros.core.sources.readers import adapter
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
@@ -251,7 +252,7 @@ class TransformFields:
         self.buffer = TransformBuffer(keep, contract.tf_topics)
         self._topics, self._namespace = contract.tf_topics, f'{namespace.rstrip("/")}/'
         self._lookups = [
-            (spec.name, spec.source, adapter(spec, ''))
+            (spec.source, Input(Purpose.FIELD, spec.name, TF, TF_TYPE, adapter(spec, '')))
             for spec in contract.fields
             if isinstance(spec.source, Lookup)
         ]
@@ -259,10 +260,11 @@ class TransformFields:
         self._elsewhere: dict[str, set[str]] = {}
         self.inputs = tuple(
             Input(
-                name=name,
-                topic=topic,
-                type=TF_TYPE,
-                read=partial(self._read, static=name == TF_STATIC),
+                Purpose.ENVIRONMENT,
+                name,
+                topic,
+                TF_TYPE,
+                partial(self._read, static=name == TF_STATIC),
                 qos=Qos(depth=100, reliable=True, transient_local=name == TF_STATIC),
                 publishers=100,
             )
@@ -272,12 +274,12 @@ class TransformFields:
 
     def _read(self, message: Message, *, static: bool) -> Reading:
         self.buffer.take(message, static=static)
-        return Reading(values=(), stamp=None)
+        return Reading()
 
     @property
     def never_known(self) -> tuple[str, ...]:
         """Return the fields that could not be looked up yet."""
-        return tuple(name for name, *_ in self._lookups if name not in self._last)
+        return tuple(item.name for _, item in self._lookups if item.name not in self._last)
 
     def forget(self) -> None:
         """Look every field up anew: the clock was set back, and what came is of another time."""
@@ -286,7 +288,7 @@ class TransformFields:
 
     def note(self, topic: str, message: Message) -> None:
         """Take note of the frames of a ``TFMessage`` on another topic than the contract's."""
-        wanted = {f.lstrip('/') for _, s, _ in self._lookups for f in (s.target, s.source)}
+        wanted = {f.lstrip('/') for s, _ in self._lookups for f in (s.target, s.source)}
         named = {f for t in message.transforms for f in (t.header.frame_id, t.child_frame_id)}
         found = wanted & {frame.lstrip('/') for frame in named}
         if found:
@@ -302,31 +304,33 @@ class TransformFields:
             told += f' {topic} has the frames {", ".join(sorted(frames))}: {mend}.'
         return told
 
-    def new(self, now: int, unusable: dict[str, str]) -> Iterator[tuple[str, Reading]]:
+    def new(
+        self, now: int, on_problem: Callable[[Input, str], None]
+    ) -> Iterator[tuple[Input, Message]]:
         """
-        Yield the newest reading of each field, if its stamp is another than that before.
+        Yield the newest transform of each field, if its stamp is another than that before.
 
         Parameters
         ----------
         now
             What a chain of static links is stamped with, ns: it holds at any time.
-        unusable
-            Takes why a field cannot be looked up; it stays what it was, and ages.
+        on_problem
+            Is told why a field cannot be looked up, or with nothing that it can; one that cannot
+            stays what it was, and ages.
 
         """
-        for name, source, read in self._lookups:
+        for source, item in self._lookups:
             try:
                 link = self.buffer.look_up(source.target, source.source)
             except RecordError as error:
-                unusable[name] = str(error)
-                if name not in self._last:
-                    unusable[name] += self._where_else()
+                never = item.name not in self._last
+                on_problem(item, str(error) + (self._where_else() if never else ''))
                 continue
-            unusable.pop(name, None)
+            on_problem(item, '')
             stamp = link.stamp or now
-            if stamp != self._last.get(name):
-                self._last[name] = stamp
-                yield name, read(as_message(link, stamp))
+            if stamp != self._last.get(item.name):
+                self._last[item.name] = stamp
+                yield item, as_message(link, stamp)
 
 
 def as_message(link: Link, stamp: int) -> Message:

@@ -28,11 +28,11 @@ from boundary_env_ros.core.environment.environment_state import Setup, State
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.input_events import (
     Decided,
-    FieldSampled,
+    FieldRead,
     GroupMeasured,
     InputEvent,
 )
-from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.starting import run
 from boundary_env_ros.core.environment.step_builder import close_step
@@ -46,6 +46,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.imported import import_marks
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
     Kind,
@@ -55,7 +56,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import BoundaryError, TaskFailed
-from boundary_env_ros.evidence.importing.listening import Ears
+from boundary_env_ros.evidence.importing.listening import Listened
 from boundary_env_ros.frozen import replace
 
 #: What declares the endings that were not declared while the robot ran.
@@ -84,7 +85,7 @@ class ImportedAgent:
         The contract, its digest and its task.
     agent
         The agent.
-    ears
+    listened
         What is listened to for it.
     bag
         Name of the bag.
@@ -107,24 +108,24 @@ class ImportedAgent:
         digest: str,
         task: Task,
         agent: str,
-        ears: Ears,
+        listened: Listened,
         bag: str,
         reset: tuple[NamedValues, ...],
     ) -> None:
         self._contract, self._bag, self._sampled = contract, bag, reset
-        self._present = ears.present
+        self._present = listened.present
         self._task = _Judge(task, contract)
         setup = Setup(
             contract=contract,
             digest=digest,
             task=self._task,
             agent=agent,
-            topics=ears.names,
+            topics=listened.names,
             software_version=__version__,
             name=DECLARER,
         )
         self._state = self._idle = replace(
-            State.of(setup), actuation=Actuation.of(contract, ears.names, drivers_heard=False)
+            State.of(setup), actuation=Actuation.of(contract, listened.names, drivers_heard=False)
         )
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
@@ -138,10 +139,10 @@ class ImportedAgent:
 
     # Hearing -------------------------------------------------------------------------------------
 
-    def sample(self, name: str, sample: Sample) -> bool:
-        """Take a sample of a field of any section; return whether it measured anything."""
-        self._apply(FieldSampled(name=name, sample=sample))
-        return self._state.buffer.latest.get(name) is sample
+    def field(self, name: str, reading: Reading) -> bool:
+        """Take a reading of a field of any section; return whether it measured anything."""
+        self._apply(FieldRead(name=name, reading=reading))
+        return self._state.buffer.latest.get(name) is reading
 
     def _apply(self, event: InputEvent) -> None:
         # What comes of it on the way, evidence for commands of earlier steps, is in no step.

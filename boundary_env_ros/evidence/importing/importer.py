@@ -6,22 +6,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 import math
 from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.sources.inputs import Input, Purpose
+from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.importing.agent import ImportedAgent
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
     CLOCK,
     CLOCK_TYPE,
-    ENVIRONMENT,
     listened,
     OWN,
     types_of,
@@ -144,13 +145,13 @@ class _Importer:
                 f'{", ".join(contract.agents)}). Take a contract for each of them.'
             )
         self._types = topics = types_of(contract, contract.agents[0], channels)
-        self._ears = listened(contract, contract.agents[0], topics)
+        self._listened = found = listened(contract, contract.agents[0], topics)
         self._agent = ImportedAgent(
             contract,
             digest=loaded.digest,
             task=task,
             agent=contract.agents[0],
-            ears=self._ears,
+            listened=found,
             bag=name,
             reset=options.reset,
         )
@@ -161,7 +162,19 @@ class _Importer:
             robot_host=contract.robot_host,
         )
         self._own = sum(c.type.startswith(OWN) and c.type != CHAIN_TYPE for c in every)
-        self._copied = {name for name in self._ears.names.values() if name in topics}
+        self._copied = {name for name in found.names.values() if name in topics}
+        self._sensors = Listener(
+            [item for item in found.inputs if item.purpose is not Purpose.COMMAND],
+            captured=self._time.captured,
+            middleware=self._time.middleware,
+            transforms=found.transforms,
+            refuse=self._refuse,
+        )
+        self._commands = Listener(
+            [item for item in found.inputs if item.purpose is Purpose.COMMAND],
+            captured=lambda stamp: None,
+            refuse=self._refuse,
+        )
         self._writer = ImportWriter(
             out,
             loaded,
@@ -179,7 +192,6 @@ class _Importer:
         self._unreadable: dict[tuple[str, str], tuple[int, str]] = {}
         self._others: Counter[tuple[str, str]] = Counter()
         self._other_frames: dict[str, str] = {}
-        self._unusable: dict[str, str] = {}
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -214,7 +226,8 @@ class _Importer:
         self, progress: Progress, total: int | None
     ) -> Iterator[tuple[int, Recorded, Any]]:
         """Yield the messages of the contract's topics, each with its place on the time line."""
-        read = {CLOCK, *self._copied, *self._ears.heard}
+        listened = self._sensors.topics | self._commands.topics
+        read = {CLOCK, *self._copied, *listened}
         for number, recorded in enumerate(self._bag.messages(read), 1):
             topic, logged = recorded.topic, recorded.log_time
             if recorded.type != self._types.get(topic):
@@ -225,7 +238,7 @@ class _Importer:
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
                     self._time.ticked(stamp, logged)
-            message = self._decoded(recorded) if topic in self._ears.heard else None
+            message = self._decoded(recorded) if topic in listened else None
             now = self._time.logged(logged, None if message is None else stamp_of(message))
             progress(number, total)
             if now is not None:
@@ -253,7 +266,7 @@ class _Importer:
         """Go on where the clock was set back: nothing from before is of this time line."""
         self._finish('the clock was set back')
         self._agent.forget()
-        self._ears.transforms.forget()
+        self._listened.transforms.forget()
         self._complete_since = None
         self._cut = self._options.cut(now)
 
@@ -272,8 +285,12 @@ class _Importer:
                 self._writer.copy(recorded, now)
             if message is None:
                 continue
-            self._hear(topic, message, recorded.log_time, recorded.publish_time)
-            if any(kind == 'command' for kind, *_ in self._ears.heard[topic]):
+            if topic in self._sensors.topics:
+                # Old bags know one time only, and repeat it.
+                sent, logged = recorded.publish_time, recorded.log_time
+                self._sensors.on_message(topic, message, None if sent == logged else sent, logged)
+                self._poll()
+            if topic in self._commands.topics:
                 commands.append((topic, message))
         if self._complete_since is None:
             self._look_up(now)
@@ -283,56 +300,35 @@ class _Importer:
         for topic, message in commands:
             self._command(topic, message, now)
 
-    def _hear(self, topic: str, message: Any, logged: int, published: int | None) -> None:
-        line = self._time
-        for kind, name, read in self._ears.heard[topic]:
-            use = f'feedback of {name}' if kind == 'feedback' else name
-            reading = None if kind == 'command' else self._read(topic, use, read, message)
-            if reading is None or kind == ENVIRONMENT:
-                continue
-            captured = line.captured(reading.stamp)
-            if kind == 'feedback':
-                self._agent.feedback(name, reading.values, captured)
-                if reading.problem:
-                    self._stumble(topic, use, reading.problem)
-                continue
-            sample = reading.sample(
-                captured,
-                # Old bags know one time only, and repeat it.
-                published=None if published in (None, logged) else line.middleware(published),
-                arrived=line.middleware(logged),
-            )
-            measured = self._agent.sample(name, sample)
-            if reading.problem and measured:
-                self._other_frames[name] = reading.problem
-            elif reading.problem:
-                self._stumble(topic, name, reading.problem)
+    def _refuse(self, item: Input, error: Exception) -> None:
+        self._stumble(item.at, _name(item), str(error))
+
+    def _poll(self) -> None:
+        """Read what has come."""
+        for item, reading in chain(self._sensors.poll_each(), self._sensors.poll_newest()):
+            if item.purpose is Purpose.FEEDBACK:
+                self._agent.feedback(item.name, reading.values, reading.captured)
+            elif item.purpose is Purpose.FIELD:
+                measured = self._agent.field(item.name, reading)
+                if measured and reading.frame:
+                    self._other_frames[item.name] = repr(reading.frame)
+            if reading.problem:
+                self._stumble(item.at, _name(item), reading.problem)
 
     def _look_up(self, now: int) -> None:
         """Look at the newest transforms, as the environment does at every step."""
-        for name, reading in self._ears.transforms.new(now, self._unusable):
-            self._agent.sample(name, reading.sample(self._time.captured(reading.stamp)))
+        for item, reading in self._sensors.look_up(now):
+            self._agent.field(item.name, reading)
 
     def _command(self, topic: str, message: Any, now: int) -> None:
         self._cut.command(now)
         self._advance(now)
-        for kind, name, read in self._ears.heard[topic]:
-            reading = self._read(topic, name, read, message) if kind == 'command' else None
-            if reading is None:
-                continue
+        self._commands.on_message(topic, message)
+        for item, reading in self._commands.poll_each():
             if all(map(math.isfinite, reading.values)):
-                self._agent.command(name, reading.values, self._time.instant(now))
+                self._agent.command(item.name, reading.values, self._time.instant(now))
             else:
-                self._stumble(topic, name, 'a command that is no number')
-
-    def _read(self, topic: str, name: str, read: Callable[[Any], Any], message: Any) -> Any:
-        try:
-            return read(message)
-        except OfAnother:
-            return None
-        except (BoundaryError, *WRONG_INPUT) as error:
-            self._stumble(topic, name, str(error))
-            return None
+                self._stumble(topic, _name(item), 'a command that is no number')
 
     # Episodes ------------------------------------------------------------------------------------
 
@@ -403,18 +399,19 @@ class _Importer:
 
     def _missing(self, name: str) -> str:
         """Return why nothing of a field could be used."""
-        if name in self._unusable:
-            return f'{name}: {self._unusable[name]}'
-        for topic, uses in self._ears.heard.items():
-            if any((kind, use) == ('field', name) for kind, use, _ in uses):
-                found = self._unreadable.get((topic, ''), self._unreadable.get((topic, name)))
+        problems, unread = self._sensors.problems, self._unreadable
+        for item in (*self._sensors.inputs, *problems):
+            if (item.purpose, item.name) == (Purpose.FIELD, name):
+                found = unread.get((item.at, ''), unread.get((item.at, name)))
                 if found is not None:
                     count, why = found
                     return f'{name}: {count} came and none could be read, the first: {why}'
+                if problems.get(item):
+                    return f'{name}: {problems[item]}'
         return self._agent.missing(name)
 
     def _notes(self) -> Iterator[str]:
-        yield from self._ears.lacking
+        yield from self._listened.lacking
         if self._agent.outside:
             yield (
                 f'{self._agent.outside} of {self._agent.commands} commands lie outside the '
@@ -457,3 +454,7 @@ class _Importer:
             yield f'field {name}: its header names the frame {frame}, not that of the contract'
         if self._bag.tear:
             yield f'the bag is not whole: {self._bag.tear}'
+
+
+def _name(item: Input) -> str:
+    return f'feedback of {item.name}' if item.purpose is Purpose.FEEDBACK else item.name

@@ -4,39 +4,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Lookup
-from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import (
+    Input,
+    Purpose,
+    sensor_topics,
+    TF,
+    TF_STATIC,
+    TF_TYPE,
+)
+from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use, wired
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, wired
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, not_cdr
-
-ENVIRONMENT = 'environment'
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 
 #: Types that are ours: what a run said of itself is not imported from it.
 OWN = 'boundary_env_ros/'
 
-#: What follows where the bag has no topic for a use.
+#: What follows where the bag has no topic for an input.
 _FOLLOWS = {
-    'field': 'it is MISSING in every step',
-    'feedback': 'the measured action is unknown',
+    Purpose.FIELD: 'it is MISSING in every step',
+    Purpose.FEEDBACK: 'the measured action is unknown',
 }
-
-Read = Callable[[Any], Reading | None]
 
 
 @frozen
-class Ears:
+class Listened:
     """
     What is listened to for one agent.
 
@@ -44,9 +46,8 @@ class Ears:
     ----------
     names
         Name in the bag of every topic of the contract; the contract's own where it has none.
-    heard
-        What is read of each topic: ``field``, ``feedback`` or ``command``, the name of the field
-        or the group of the action, and how; ``environment``: it is read into ``transforms``.
+    inputs
+        What is read from the messages of the bag: fields, feedback, commands and transforms.
     transforms
         Looks up the fields that are.
     present
@@ -57,8 +58,8 @@ class Ears:
     """
 
     names: Mapping[str, str]
+    inputs: Sequence[Input]
     transforms: TransformFields
-    heard: Mapping[str, Sequence[tuple[str, str, Read]]]
     present: frozenset[str]
     lacking: tuple[str, ...]
 
@@ -88,7 +89,7 @@ def types_of(contract: Contract, agent: str, channels: Iterable[Channel]) -> dic
     return {topic: channel.type for topic, channel in chosen.items()}
 
 
-def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
+def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Listened:
     """
     Find what an import needs of one agent.
 
@@ -105,54 +106,59 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
         If the bag has no topic for a field of the observation, or for a command.
 
     """
-    heard: dict[str, list[tuple[str, str, Read]]] = {}
-    missing: dict[str, list[Use]] = {'field': [], 'feedback': [], 'command': []}
-    names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
-    present = {spec.name for spec in contract.fields if spec.derived is not None}
     transforms = TransformFields(contract)
-    uses = wired(contract, agent, topics, transforms)
-    of_tf = {item.name: uses[f'environment {item.name}'] for item in transforms.inputs}
-    for use in uses.values():
-        if use.topic:
-            names[use.wanted] = use.topic
-        kind, _, name = use.name.partition(' ')
-        if kind not in missing and name not in of_tf:
-            continue
-        if use.topic:
-            heard.setdefault(use.topic, []).append((kind, name, use.read))
-            present.update([name] if kind == 'field' else ())
-        elif kind in missing:
-            missing[kind].append(use)
+    inputs = [*wired(contract, agent, topics, transforms).values()]
+    names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
+    names |= {item.topic: item.at for item in inputs if item.at}
+    of_tf = [item for item in inputs if item.name in (TF, TF_STATIC)]
+    needed = [i for i in inputs if i.purpose in (Purpose.FIELD, Purpose.FEEDBACK, Purpose.COMMAND)]
     looked_up = [spec.name for spec in contract.fields if isinstance(spec.source, Lookup)]
-    if any(use.topic for use in of_tf.values()):
+    used = [item for item in (*needed, *of_tf) if item.at]
+    present = {spec.name for spec in contract.fields if spec.derived is not None}
+    present.update(item.name for item in used if item.purpose is Purpose.FIELD)
+    missing = [item for item in needed if not item.at]
+    if any(item.at for item in of_tf):
         present.update(looked_up)
-        for topic, kind in topics.items():
-            if kind == TF_TYPE and topic not in heard:
-                heard[topic] = [(ENVIRONMENT, topic, partial(transforms.note, topic))]
+        known = {item.at for item in used}
+        used += [
+            _elsewhere(transforms, topic)
+            for topic, kind in topics.items()
+            if kind == TF_TYPE and topic not in known
+        ]
     else:
-        missing['field'] += [replace(of_tf[TF], name=f'field {name}') for name in looked_up]
+        missing += [replace(of_tf[0], purpose=Purpose.FIELD, name=name) for name in looked_up]
     _refuse(contract, missing, topics)
-    return Ears(
+    return Listened(
         names=names,
+        inputs=used,
         transforms=transforms,
-        heard=heard,
         present=frozenset(present),
         lacking=tuple(
-            f'{use.name}: no topic {use.wanted!r} in the bag, so {what}'
-            for kind, what in _FOLLOWS.items()
-            for use in missing[kind]
+            f'{item.label}: no topic {item.topic!r} in the bag, so {what}'
+            for purpose, what in _FOLLOWS.items()
+            for item in missing
+            if item.purpose is purpose
         ),
     )
 
 
-def _refuse(
-    contract: Contract, missing: Mapping[str, Sequence[Use]], topics: Mapping[str, str]
-) -> None:
+def _elsewhere(transforms: TransformFields, topic: str) -> Input:
+    """Return what takes note of the frames on another topic than the contract's."""
+
+    def read(message: Message) -> Reading:
+        transforms.note(topic, message)
+        return Reading()
+
+    return Input(Purpose.ENVIRONMENT, topic, topic, TF_TYPE, read, at=topic)
+
+
+def _refuse(contract: Contract, missing: Sequence[Input], topics: Mapping[str, str]) -> None:
     """Raise if what nothing can be imported without is missing."""
-    seen = {f'field {spec.name}' for spec in contract.observation}
-    needed = [use for use in missing['field'] if use.name in seen] + [*missing['command']]
+    seen = {spec.name for spec in contract.observation}
+    fields = [item for item in missing if item.purpose is Purpose.FIELD and item.name in seen]
+    needed = fields + [item for item in missing if item.purpose is Purpose.COMMAND]
     if needed:
-        wanted = ', '.join(dict.fromkeys(f'{use.wanted} ({use.name})' for use in needed))
+        wanted = ', '.join(dict.fromkeys(f'{item.topic} ({item.label})' for item in needed))
         there = ', '.join(f'{name} ({kind or "no type"})' for name, kind in sorted(topics.items()))
         raise RecordError(
             f'The bag lacks topics of the contract (expected {wanted}, got '

@@ -126,8 +126,8 @@ class TimeLine:
         host = self._host if self._clock is Clock.ROS else self._robot_host
         return Stamp(clock=self._clock, nanoseconds=stamp, host=host)
 
-    def middleware(self, nanoseconds: int) -> Stamp | None:
+    def middleware(self, nanoseconds: int | None) -> Stamp | None:
         """Return a time of the bag as a stamp of the middleware; None if it is simulated time."""
-        if self._clock is Clock.ROS and not self.by_clock:
+        if nanoseconds is None or (self._clock is Clock.ROS and not self.by_clock):
             return None
         return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=self._host)

@@ -21,7 +21,11 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.environment_state import Setup, State
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    ObservationField,
+    reading_of,
+)
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
@@ -286,7 +290,7 @@ class StepsAgain:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer = self._buffer.after(field.name, field)
+            self._buffer = self._buffer.after(field.name, reading_of(field))
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
         if self._lacks and self._since < self._buffer.past:

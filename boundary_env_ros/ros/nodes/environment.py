@@ -28,11 +28,8 @@ from boundary_env_ros.core.environment.input_events import (
     ConfirmReset,
     Decided,
     EndEpisode,
-    FieldSampled,
     GateReported,
-    GroupMeasured,
     InputEvent,
-    InputUnusable,
     MessageArrived,
     RecorderReported,
     SensorsRead,
@@ -45,15 +42,9 @@ from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
-from boundary_env_ros.core.sources.inputs import (
-    acknowledgement_inputs,
-    feedback_inputs,
-    field_inputs,
-    TF,
-    TF_STATIC,
-    TF_TYPE,
-)
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import Input, Purpose, TF_TYPE
+from boundary_env_ros.core.sources.listener import inputs_of
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -62,14 +53,22 @@ from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
-from boundary_env_ros.ros.conversions import advanced_from, from_bytes, message_class, to_bytes
+from boundary_env_ros.ros.conversions import (
+    advanced_from,
+    from_bytes,
+    message_class,
+    to_bytes,
+)
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
 from boundary_env_ros.ros.reset_client import ResetClient
-from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
+from boundary_env_ros.ros.sensor_buffer import SensorBuffer
 from boundary_env_ros.storage.task_check import fitting_task
+
+# A field is read from the newest message that has it; there may be an image in each.
+_KEPT = 10
 
 # Deadlines are looked at a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
@@ -126,19 +125,15 @@ class AgentEnvironment:
         self._elsewhere: dict[str, Any] = {}
         node.own(lambda _: self._ignore_elsewhere(), None)
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
+        inputs = inputs_of(contract, topics, self._transforms)
+        listener = node.listener(
+            [item for item in inputs if item.purpose is not Purpose.GATE],
+            kept=_KEPT,
+            transforms=self._transforms,
+            on_problem=self.environment.on_problem,
+        )
         self._sensors = SensorBuffer(
-            node,
-            agent,
-            fields=field_inputs(contract, topics),
-            feedback=(
-                *feedback_inputs(contract),
-                *acknowledgement_inputs(contract),
-                *self._transforms.inputs,
-            ),
-            heard=self._on_message,
-            stamped=contract.pacing is Pacing.LOCKSTEP,
-            due=self._go_on,
-            unusable=self._on_unusable,
+            node, agent, listener, arrived=self._on_message, due=self._go_on
         )
         largest = most_of_decision(contract)
         for kind, topic, hear, qos, most in (
@@ -165,18 +160,13 @@ class AgentEnvironment:
     # Events --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        self.look()
+        self.poll()
         self.apply(SensorsRead(now=self.now))
 
-    def look(self) -> None:
-        """Look at all that the sensors have sent, and at the newest transforms."""
-        self._sensors.look(self._on_field, self._on_feedback)
+    def poll(self) -> None:
+        """Read all that the sensors have sent, and the newest transforms."""
         now = max(self.now.ros.nanoseconds, self._world_time)
-        unknown = dict.fromkeys(self._unknown, '')
-        for name, reading in self._transforms.new(now, self._unknown):
-            self.apply(FieldSampled(name=name, sample=self._node.sample(reading)))
-        for name, why in (unknown | self._unknown).items():
-            self._on_unusable(name, why)
+        self._sensors.poll(self._on_reading, now)
 
     def compare_types(self) -> None:
         """Look why what was never heard does not come."""
@@ -208,19 +198,8 @@ class AgentEnvironment:
         self.environment.apply(MessageArrived(topic=topic, captured=captured, steady=steady))
         return self.environment.state.due
 
-    def _on_unusable(self, name: str, why: str) -> None:
-        self.environment.apply(InputUnusable(name=name, why=why))
-
-    def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
-        sample = self._node.sample(reading, arrival.published, arrival.arrived)
-        self.environment.apply(FieldSampled(name=name, sample=sample))
-        return self.environment.state.buffer.latest.get(name) is sample
-
-    def _on_feedback(self, name: str, reading: Reading) -> None:
-        if name in (TF, TF_STATIC):
-            return  # read into the buffer of the transforms
-        captured = self._node.clock.captured(reading.stamp, self._node.contract.robot_host)
-        self.apply(GroupMeasured(name=name, values=reading.values, captured=captured))
+    def _on_reading(self, item: Input, reading: Reading) -> None:
+        self.dispatch(self.environment.on_reading(item, reading))
 
     def _on_decision(self, data: bytes) -> None:
         self.apply(Decided(decision=from_bytes(GateDecision, data), now=self.now))
@@ -231,7 +210,7 @@ class AgentEnvironment:
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
         self._world_time = report.now
-        self.look()
+        self.poll()
         self.apply(WorldAdvanced(report=report, now=self.now))
 
     def say(self) -> None:
@@ -302,7 +281,7 @@ class AgentEnvironment:
             options=request.options,
         )
         if not self.environment.state.resets_for(begin):
-            self.look()  # an episode that still runs ends by this
+            self.poll()  # an episode that still runs ends by this
             self.apply(
                 BeginEpisode(
                     begin=begin,
@@ -325,7 +304,7 @@ class AgentEnvironment:
                 f'got {request.episode_id}{ended}).',
                 ResultCode.UNKNOWN_EPISODE,
             )
-        self.look()
+        self.poll()
         self.apply(
             EndEpisode(
                 ending=request.ending,
@@ -405,7 +384,7 @@ class EnvironmentNode(ContractNode):
         """End the episodes that run: an inactive environment declares nothing later."""
         if self.active:
             for agent in self._agents.values():
-                agent.look()
+                agent.poll()
                 agent.apply(
                     EndEpisode(
                         ending='operator_stop',
@@ -475,7 +454,7 @@ class EnvironmentNode(ContractNode):
 
     def _on_tick(self) -> None:
         for agent in self._agents.values():
-            agent.look()
+            agent.poll()
         now = self.clock.now()
         late = (now.steady - self._due) / NANOSECONDS
         if late < -self.contract.period / 2.0:
@@ -490,7 +469,7 @@ class EnvironmentNode(ContractNode):
         self._procedure.watch()
         for name, agent in self._agents.items():
             if agent.environment.reads_sensors(self.clock.now()):
-                agent.look()
+                agent.poll()
             agent.dispatch(self._world.watch(name, self.clock.now()))
 
     def _compare_types(self) -> None:

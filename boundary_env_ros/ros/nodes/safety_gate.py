@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 import sys
 import time
 from typing import Any
@@ -20,7 +21,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing, Qos, slices_of
+from boundary_env_ros.core.contract.model import Pacing, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
@@ -56,8 +57,9 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.publishers import Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
-from boundary_env_ros.core.sources.inputs import gate_inputs, Input
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
+from boundary_env_ros.core.sources.inputs import gate_inputs
+from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
@@ -67,7 +69,6 @@ from boundary_env_ros.ros.command_topic import CommandTopic
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
-    decoded,
     from_bytes,
     held_as_float32,
     message_class,
@@ -190,12 +191,13 @@ class SafetyGate(ContractNode):
 
     def configure(self) -> None:
         """Make the gate and what it listens to; commands go out only while the node is active."""
-        contract, inputs = self.contract, gate_inputs(self.contract)
+        contract, at = self.contract, self.resolve_topic_name
+        inputs = [replace(item, at=at(item.topic)) for item in gate_inputs(contract)]
         self._gate = Gate(
             contract,
             digest=self.loaded.digest,
             agent=self.agent,
-            topics={item.name: self.resolve_topic_name(item.topic) for item in inputs},
+            topics={item.name: item.at for item in inputs},
             software_version=__version__,
         )
         if self._latched:
@@ -204,7 +206,6 @@ class SafetyGate(ContractNode):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._said: deque[int] = deque(maxlen=_SAID)
-        self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
         commands = partial(CommandTopic, self, foreign=self._on_foreign)
         self._outputs = [
@@ -234,18 +235,20 @@ class SafetyGate(ContractNode):
         )
         self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
-        shared: dict[tuple[str, Qos], list[Input]] = {}
-        for item in inputs:
-            shared.setdefault((item.topic, item.qos), []).append(item)
+        # Inputs of one topic that ask for another quality are listened to apart.
+        self._listeners = {
+            key: self.listener([i for i in inputs if (i.topic, i.qos) == key], kept=1)
+            for key in dict.fromkeys((item.topic, item.qos) for item in inputs)
+        }
         self._sensors = [
             self.add_subscription(
-                message_class(uses[0].type),
+                message_class(listener.inputs[0].type),
                 topic,
-                self._sensor(uses),
+                partial(self._on_sensor, listener),
                 names.sensor(qos, contract.pacing),
                 raw=True,
             )
-            for (topic, qos), uses in shared.items()
+            for (topic, qos), listener in self._listeners.items()
         ]
         for kind, topic, hear, qos in (
             (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
@@ -362,44 +365,35 @@ class SafetyGate(ContractNode):
 
     # Events --------------------------------------------------------------------------------------
 
-    def _sensor(self, uses: Sequence[Input]) -> Callable[[bytes], None]:
-        """Return what reads a message of one topic for all that go by it."""
-        host, topic, kind = self.contract.robot_host, uses[0].topic, message_class(uses[0].type)
-        # Of several publishers each says something else.
-        newest_counts = all(
-            use.publishers == 1 and use.name not in (OPERATOR, EMERGENCY_STOP) for use in uses
-        )
+    def _on_sensor(self, listener: Listener, data: bytes) -> None:
+        [at] = listener.topics
+        listener.on_message(at, data)
+        if not self._world_moves or any(item.is_each for item in listener.inputs):
+            self._poll(listener)
 
-        def on_message(data: bytes) -> None:
-            if self._world_moves and newest_counts:
-                self._unread[uses[0].name] = partial(later, data)
-            else:
-                read(data)
-
-        def read(data: bytes) -> None:
-            now = self.clock.now()
-            self._others.heard(topic, now.steady)
-            message = decoded(kind, data)
-            for use in uses:
-                if use.name == OPERATOR and not self._active:
-                    continue  # what a person asks for would count as sent
-                reading = self.read(use, message)
-                if reading is None:
-                    continue
-                captured = self.clock.captured(reading.stamp, host)
-                heard = Measured(name=use.name, values=reading.values, captured=captured, now=now)
-                if use.name == OPERATOR:
-                    self._decide(heard)
-                else:
-                    self._send(self.gate.apply(heard))
-
-        later = self._incoming.guarded(topic, read)
-        return on_message
+    def _poll(self, listener: Listener) -> None:
+        """Read what waits of one topic for all that go by it."""
+        now = self.clock.now()
+        self._others.heard(listener.inputs[0].topic, now.steady)
+        for item, reading in chain(listener.poll_each(), listener.poll_newest()):
+            if reading.problem and self._repeated.due((item.topic, reading.problem)):
+                self.get_logger().error(f'{item.topic}: {reading.problem}')
+            measured = Measured(
+                name=item.name, values=reading.values, captured=reading.captured, now=now
+            )
+            if item.name != OPERATOR:
+                self._send(self.gate.apply(measured))
+            elif self._active:  # else what a person asks for would count as sent
+                self._decide(measured)
 
     def _catch_up(self) -> None:
         """Read the newest message of each sensor that was left unread while the world moved."""
-        while self._unread:
-            self._unread.popitem()[1]()
+        for listener in self._listeners.values():
+            if listener.pending:
+                try:
+                    self._poll(listener)
+                except Exception as error:  # noqa: BLE001 - whatever a message leads to
+                    self.refuse(listener.inputs[0].topic, error)
 
     def _on_request(self, data: bytes) -> None:
         if not self._active:
@@ -664,11 +658,12 @@ class SafetyGate(ContractNode):
         except RequestRejected as refusal:
             told: list[str] = []
             if refusal.code is ResultCode.SENSOR_MISSING:
-                told += [f'{name}: {problem}' for name, problem in self.unusable.items()]
-                for item in gate_inputs(self.contract):
-                    topic = self.resolve_topic_name(item.topic)
-                    if problem := self.other_type(topic, item.type):
-                        told.append(f'{item.name} ({topic}): {problem}.')
+                listeners = self._listeners.values()
+                for item, why in chain(*(each.problems.items() for each in listeners)):
+                    told += [f'{item.name}: {why}'] if why else []
+                for item in chain(*(each.inputs for each in listeners)):
+                    if problem := self.other_type(item.at, item.type):
+                        told.append(f'{item.name} ({item.at}): {problem}.')
             raise RequestRejected(' '.join((str(refusal), *told)), refusal.code) from refusal
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id

@@ -29,7 +29,7 @@ from boundary_env_ros.core.environment.input_events import (
     ConfirmReset,
     DeadlinesDue,
     Decided,
-    FieldSampled,
+    FieldRead,
     GateReported,
     GroupMeasured,
     InputEvent,
@@ -43,10 +43,8 @@ from boundary_env_ros.core.environment.input_events import (
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
-    ImageReference,
     Observation,
     ObservationField,
-    Sample,
 )
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Outcome, StepView
@@ -55,6 +53,7 @@ from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Reques
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
+from boundary_env_ros.core.sources.reading import ImageReference, Reading
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
 from boundary_env_ros.core.transition import Kind, NamedValues, PrivilegedObservation, Transition
 from support.contract_strategies import actions, chunks, contracts
@@ -207,14 +206,14 @@ class AnyWorld:
                 topic=f'/{spec.topic}', stamp=RosTime(captured.nanoseconds),
                 height=spec.shape[0], width=spec.shape[1], encoding='', sha256=bytes(32),
             )  # fmt: skip
-        sample = Sample(values=self.values(spec, calm), captured=captured, image=image)
+        sample = Reading(values=self.values(spec, calm), captured=captured, image=image)
         if spec.topic:
             self.environment.apply(
                 MessageArrived(
                     topic=spec.topic, captured=captured.nanoseconds, steady=self.time.steady
                 )
             )
-        self.environment.apply(FieldSampled(name=spec.name, sample=sample))
+        self.environment.apply(FieldRead(name=spec.name, reading=sample))
 
     def measure(self, name: str, calm: bool) -> None:
         now, captured = self.time.now, self.time.stamp()

@@ -14,10 +14,11 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import EndEpisode, FieldSampled
-from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.input_events import EndEpisode, FieldRead
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import KeyValue, Verdict
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import RewardTerm
 from boundary_env_ros.errors import BoundaryError, RequestRejected
@@ -195,8 +196,8 @@ def test_a_lost_sensor_is_named_with_its_topic_and_its_age(world: EpisodeWorld, 
 def test_a_sensor_that_is_lost_since_its_value_is_nan_says_so(world: EpisodeWorld) -> None:
     world.run(1.0)
     world.alive.discard('pose')
-    nothing = Sample(values=(math.nan,) * 3, captured=world.time.stamp())
-    world.apply(FieldSampled(name='pose', sample=nothing))
+    nothing = Reading(values=(math.nan,) * 3, captured=world.time.stamp())
+    world.apply(FieldRead(name='pose', reading=nothing))
     assert world.environment.state.buffer.latest['pose'] is not nothing
     world.finish()
     told = world.environment.status(world.now).message
@@ -215,9 +216,8 @@ def test_a_wrong_stamp_is_not_called_an_age(
     captured = world.time.stamp(ago=-3.0)
     if nanoseconds is not None:
         captured = replace(captured, nanoseconds=nanoseconds)
-    world.environment.apply(
-        FieldSampled(name='pose', sample=Sample(values=(0.0, 0.0, 0.0), captured=captured))
-    )
+    reading = Reading(values=(0.0, 0.0, 0.0), captured=captured)
+    world.environment.apply(FieldRead(name='pose', reading=reading))
     world.finish(within=2 * PERIOD)
     told = world.environment.status(world.now).message
     assert re.sub(r'2\.[89]\d*', '2.97', told) == f'pose (/pose_detections) {said}'

@@ -11,16 +11,14 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
-    FieldSampled,
-    InputUnusable,
-    WorldAnswered,
-)
-from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.input_events import FieldRead, WorldAnswered
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.starting import lacking
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import Tick
+from boundary_env_ros.core.sources.inputs import field_inputs, sensor_topics
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RequestRejected
 from support.episode_checks import check_one_ending, CONTRACT, steps
@@ -256,7 +254,9 @@ def test_no_episode_begins_after_the_recorder_has_died() -> None:
 def test_a_reset_that_lacks_a_sensor_says_why_its_messages_cannot_be_used() -> None:
     world = EpisodeWorld()
     world.alive.discard('pose')
-    world.apply(InputUnusable(name='pose', why="The joint 'arm_3_jiont' is missing."))
+    topics = {topic: f'/{topic}' for topic in sensor_topics(CONTRACT)}
+    [pose] = [i for i in field_inputs(CONTRACT, topics) if i.name == 'pose']
+    world.environment.on_problem(pose, "The joint 'arm_3_jiont' is missing.")
     world.begin()
     world.run(CONTRACT.episode.reset.deadline + 0.1)
     told = world.environment.status(world.now).message
@@ -272,8 +272,8 @@ def test_a_sensor_whose_value_is_nan_is_not_said_to_be_unheard() -> None:
         ((math.nan, 0.0, math.nan), 'x is nan, and 1 other'),
         ((0.0, math.inf, 0.0), 'y is inf'),
     ):
-        sample = Sample(values=values, captured=world.time.stamp())
-        world.apply(FieldSampled(name='pose', sample=sample))
+        reading = Reading(values=values, captured=world.time.stamp())
+        world.apply(FieldRead(name='pose', reading=reading))
         assert 'pose' not in world.environment.state.buffer.latest
         world.run(1.1)
         told = world.environment.status(world.now).message

@@ -20,9 +20,9 @@ from boundary_env_ros.core.environment.observation import (
     is_lost,
     Observation,
     ObservationField,
-    Sample,
     status_of,
 )
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, Stamp
 from support.core_world import shipped, step_id, Timepiece
 
@@ -33,18 +33,20 @@ POSE = SPECS[0]
 assert POSE.max_age is not None
 
 
-def observe(time: Timepiece, **samples: Sample) -> Observation:
+def observe(time: Timepiece, **samples: Reading) -> Observation:
     fields = freeze(SPECS, samples, SOURCES, observed=time.now)
     return Observation(id=step_id(3), observed=time.now, fields=fields)
 
 
-def pose(time: Timepiece, ago: float = 0.0, values: tuple[float, ...] = (1.0, 2.0, 0.5)) -> Sample:
-    return Sample(values=values, captured=time.stamp(ago=ago), arrived=time.stamp())
+def pose(
+    time: Timepiece, ago: float = 0.0, values: tuple[float, ...] = (1.0, 2.0, 0.5)
+) -> Reading:
+    return Reading(values=values, captured=time.stamp(ago=ago), arrived=time.stamp())
 
 
 def test_the_age_is_that_of_the_capture_not_of_the_arrival() -> None:
     time = Timepiece()
-    sample = Sample(
+    sample = Reading(
         values=(1.0, 2.0, 0.5), captured=time.stamp(ago=POSE.max_age + 0.1), arrived=time.stamp()
     )
     field = observe(time, pose=sample)['pose']
@@ -82,7 +84,7 @@ def test_an_age_that_cannot_be_known_is_unknown_and_not_fresh() -> None:
         Stamp(clock=Clock.ROS, nanoseconds=time.ros, host=time.host),
         Stamp(clock=Clock.STEADY, nanoseconds=time.steady, host=time.host),
     ):
-        sample = Sample(values=(0.0, 0.0, 0.0), captured=captured, arrived=time.stamp())
+        sample = Reading(values=(0.0, 0.0, 0.0), captured=captured, arrived=time.stamp())
         field = observe(time, pose=sample)['pose']
         assert field.age is None
         assert field.status is FieldStatus.STALE
@@ -90,7 +92,7 @@ def test_an_age_that_cannot_be_known_is_unknown_and_not_fresh() -> None:
 
 def test_a_field_without_an_age_limit_is_fresh_for_ever() -> None:
     time = Timepiece()
-    goal = Sample(values=(1.0, 1.0), captured=time.stamp(ago=1e6))
+    goal = Reading(values=(1.0, 1.0), captured=time.stamp(ago=1e6))
     assert observe(time, goal=goal)['goal'].status is FieldStatus.FRESH
 
 
@@ -150,7 +152,7 @@ def test_a_truncating_field_is_brought_inside_too_and_ends_the_episode() -> None
     time = Timepiece()
     specs = (replace(POSE, out_of_bounds=OutOfBounds.TRUNCATE), *SPECS[1:])
     good = {
-        spec.name: Sample(values=spec.low, captured=time.stamp()) for spec in SPECS if spec.low
+        spec.name: Reading(values=spec.low, captured=time.stamp()) for spec in SPECS if spec.low
     }
     wild = {**good, 'pose': pose(time, values=(99.0, 0.0, 0.0))}
     fine = freeze(specs, good, SOURCES, observed=time.now)
@@ -167,7 +169,7 @@ def test_only_fields_that_truncate_are_lost(status: FieldStatus) -> None:
     samples = {}
     if status is FieldStatus.STALE:
         samples = {
-            spec.name: Sample(values=spec.low, captured=time.stamp(ago=100.0)) for spec in SPECS
+            spec.name: Reading(values=spec.low, captured=time.stamp(ago=100.0)) for spec in SPECS
         }
     fields = freeze(SPECS, samples, SOURCES, observed=time.now)
     names = {s.name for s in SPECS if s.on_stale is OnStale.TRUNCATE}

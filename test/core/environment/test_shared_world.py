@@ -147,9 +147,9 @@ class Duo:
             for agent, boundary in self.boundaries.items():
                 if topic in boundary.topics:
                     stamp = emission.stamp or None
-                    self.carry(agent, boundary.hear(topic, message, stamp, self.now))
+                    self.carry(agent, boundary.on_message(topic, message, stamp, self.now))
         for agent, boundary in self.boundaries.items():
-            self.carry(agent, boundary.look(self.now))
+            self.carry(agent, boundary.poll(self.now))
 
 
 # Beginning --------------------------------------------------------------------------------------

@@ -16,12 +16,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Derived, Paths, Vector
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    freeze,
-    ObservationField,
-    Sample,
-)
+from boundary_env_ros.core.environment.observation import FieldStatus, freeze, ObservationField
 from boundary_env_ros.core.sources.derived import (
     compute,
     frames_needed,
@@ -29,6 +24,7 @@ from boundary_env_ros.core.sources.derived import (
     parameter_of,
     Unfit,
 )
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, Stamp
 from support.core_world import Timepiece
 
@@ -226,15 +222,15 @@ SPECS = (PAST, APART, A, B)  # in any order: what it is derived of may come late
 
 
 def observed(
-    past: tuple[Mapping[str, Vector], ...] = (), **found: Sample
+    past: tuple[Mapping[str, Vector], ...] = (), **found: Reading
 ) -> dict[str, ObservationField]:
     fields = freeze(SPECS, found, {'a': '/a', 'b': '/b'}, observed=TIME.now, past=past)
     assert [f.name for f in fields] == [spec.name for spec in SPECS]
     return {f.name: f for f in fields}
 
 
-def said(*values: float, ago: float = 0.1, confidence: float | None = None) -> Sample:
-    return Sample(values=values, captured=TIME.stamp(ago=ago), confidence=confidence)
+def said(*values: float, ago: float = 0.1, confidence: float | None = None) -> Reading:
+    return Reading(values=values, captured=TIME.stamp(ago=ago), confidence=confidence)
 
 
 def test_a_field_may_be_derived_of_a_derived_one() -> None:
@@ -288,7 +284,7 @@ def test_it_is_as_good_as_the_worst_of_its_inputs(
 
 def test_it_has_no_stamp_if_one_of_its_inputs_has_none_or_one_of_another_clock() -> None:
     for captured in (None, Stamp(clock=Clock.ROS, nanoseconds=1, host='elsewhere')):
-        other = Sample(values=(0.0, 0.0), captured=captured)
+        other = Reading(values=(0.0, 0.0), captured=captured)
         found = observed(a=said(0, 0), b=other)['apart']
         assert found.captured is None
         assert found.age is None

@@ -31,10 +31,10 @@ def test_a_stamp_that_was_never_set_is_unknown_not_zero() -> None:
 
 
 def test_a_pose_is_read_with_its_stamp_and_confidence() -> None:
-    spec = SPECS['pose']
-    reading = adapter(spec, '/pose_detections')(odometry())
+    message, spec = odometry(), SPECS['pose']
+    assert stamp_of(message) == 12_500_000_000
+    reading = adapter(spec, '/pose_detections')(message)
     assert reading.values == (1.0, 2.0, pytest.approx(0.5))
-    assert reading.stamp == 12_500_000_000
     assert reading.confidence == pytest.approx(math.erf(0.1 / math.sqrt(0.02)))
 
 
@@ -71,6 +71,6 @@ def test_a_confidence_that_is_no_number_is_refused_by_its_path(source: Confidenc
         adapter(spec, '/contact')(Message(data=True, who='me'))
 
 
-def test_a_message_without_a_header_has_a_value_and_no_stamp() -> None:
+def test_a_message_without_a_header_has_a_value() -> None:
     reading = adapter(SPECS['contact'], '/contact')(Message(data=True))
-    assert (reading.values, reading.stamp, reading.confidence) == ((1.0,), None, None)
+    assert (reading.values, reading.confidence) == ((1.0,), None)

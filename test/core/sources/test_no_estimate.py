@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, OnStale
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.core.environment.observation import FieldStatus, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer
 from boundary_env_ros.core.gate.decision import Reason, StepId, Verdict
 from boundary_env_ros.core.gate.events import Measured
@@ -21,6 +21,7 @@ from boundary_env_ros.core.sources.inputs import field_inputs, gate_inputs, sens
 from boundary_env_ros.core.sources.message_parts import PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate
 from boundary_env_ros.core.sources.readers import measured
+from boundary_env_ros.core.sources.reading import Reading
 from support.bag_maker import empty, filled
 from support.core_world import AGENT, DIGEST, shipped, Timepiece
 from support.gate_bench import Bench, reasons
@@ -185,8 +186,9 @@ def test_an_environment_passes_it_over_and_says_why() -> None:
     buffer = ObservationBuffer.of(contract, topics)
     [item] = [item for item in field_inputs(contract, topics) if item.name == 'heading']
 
-    def sample(covariance: list[float]) -> Sample:
-        return item.read(imu(time, covariance)).sample(time.stamp(ago=0.01))
+    def sample(covariance: list[float]) -> Reading:
+        captured = time.stamp(ago=0.01)
+        return item.reading(imu(time, covariance), captured=captured)
 
     buffer = buffer.after('heading', sample([0.0] * 9))
     time.wait(1.0)

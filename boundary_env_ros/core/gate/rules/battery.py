@@ -16,6 +16,7 @@ from boundary_env_ros.core.gate.rules.rule import is_seen, measured, Rule, Senso
 from boundary_env_ros.core.gate.rules.rule_output import Cause
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.frozen import frozen
 
 _LEVEL = Paths(paths=('percentage',))
@@ -50,7 +51,7 @@ class Battery(SensorRule):
         """Return when the rule can go by what was measured."""
         return Need(most=self.max_age, size=1)
 
-    def reader(self) -> Callable[[Message], readers.Reading]:
+    def reader(self) -> Callable[[Message], Reading]:
         """Return how a message of the battery is read."""
         return readers.measured(_LEVEL, self.type)
 

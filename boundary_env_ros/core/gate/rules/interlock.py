@@ -18,6 +18,7 @@ from boundary_env_ros.core.gate.rules.rule import is_seen, measured, Rule, Senso
 from boundary_env_ros.core.gate.rules.rule_output import Cause
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.frozen import frozen
 
 _OUTSIDE = Cause('interlock', Reason.OUT_OF_BOUNDS, sentence='a value is outside of its range')
@@ -65,7 +66,7 @@ class Interlock(SensorRule):
         """Return when the rule can go by what was measured."""
         return Need(most=self.max_age, size=1)
 
-    def reader(self) -> Callable[[Message], readers.Reading]:
+    def reader(self) -> Callable[[Message], Reading]:
         """Return how a message is read."""
         return readers.measured(Paths(paths=(self.field,)), self.type)
 

@@ -30,7 +30,7 @@ from boundary_env_ros.core.gate.rules.rule import (
 from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader, DISTANCES
 from boundary_env_ros.core.sources.paths import Message
-from boundary_env_ros.core.sources.readers import Reading, stamp_of
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.frozen import frozen
 
 #: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the
@@ -115,7 +115,7 @@ class Obstacle(SensorRule):
     def reader(self) -> Callable[[Message], Reading]:
         """Return how a message of the sensor is read: distances and fractions of two sides."""
         distances = distance_reader(self.zone)
-        return lambda message: Reading(values=distances(message), stamp=stamp_of(message))
+        return lambda message: Reading(values=distances(message))
 
     def faults(self) -> Iterator[Fault]:
         """Yield what is wrong with zone and distances."""

@@ -28,7 +28,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.sources.paths import Message
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.frozen import frozen
 
 

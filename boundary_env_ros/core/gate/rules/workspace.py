@@ -59,6 +59,7 @@ from boundary_env_ros.core.geometry import (
 )
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.frozen import frozen
 
 #: How much nearer than it may is taken for rounding, in the unit of the place.
@@ -184,7 +185,7 @@ class Workspace(SensorRule):
         """Return when the rule can go by what was measured."""
         return Need(most=safety.sensor_timeout, size=len(self.unit))
 
-    def reader(self) -> Callable[[Message], readers.Reading]:
+    def reader(self) -> Callable[[Message], Reading]:
         """Return how a message with the place is read."""
         return readers.measured(self.source, self.type)
 

@@ -15,6 +15,7 @@ from functools import partial
 from operator import attrgetter
 
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
@@ -23,7 +24,7 @@ from boundary_env_ros.evidence.audit.raw_messages.observations import Observatio
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
+from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
@@ -83,8 +84,8 @@ class RawAuditor:
             if STOP in uses:
                 self._listen(uses[STOP], partial(self._decisions.pressed, agent))
 
-    def _listen(self, use: Use, on_message: Callable[[RawMessage], None]) -> None:
-        self._on_message.setdefault(use.topic, []).append(on_message)
+    def _listen(self, use: Input, on_message: Callable[[RawMessage], None]) -> None:
+        self._on_message.setdefault(use.at, []).append(on_message)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -153,10 +154,10 @@ class RawAuditor:
 
         privileged = {f'field {spec.name}' for spec in self.ties.contract.privileged}
         for agent, uses in self.ties.uses.items():
-            for use in (use for use in uses.values() if not use.topic):
-                kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
+            for use in (use for use in uses.values() if not use.at):
+                kind = 'privileged' if use.label in privileged else use.label.partition(' ')[0]
                 whose = f' of {agent}' if len(self.ties.uses) > 1 else ''
-                why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
+                why = f'{use.label}{whose}: no topic {use.topic!r} in the record'
                 note(why, _RULES_OF[kind])
         if not self._requests:
             why = f'no topic of type {_REQUEST} in the record'

@@ -13,10 +13,10 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.rules.documents import published
+from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage, REACH
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 
 #: How many commands may be without their decisions in a record that is supported.
@@ -59,7 +59,7 @@ class _Pairs:
     """
 
     agent: str
-    use: Use
+    use: Input
     start: int = 0
     bounds: tuple[Vector, Vector] | None = None
     decided: deque[_Half] = field(default_factory=deque)
@@ -75,7 +75,7 @@ class _Pairs:
     def content_of(self, decision: GateDecision, documents: Mapping[str, str]) -> Content | None:
         """Return what a decision sends here; None: nothing."""
         if self.bounds is None:
-            return documents.get(self.use.name.removeprefix('document '))
+            return documents.get(self.use.label.removeprefix('document '))
         end = self.start + len(self.bounds[0])
         return decision.command[self.start : end] if decision.published else None
 
@@ -112,10 +112,10 @@ class CommandChecks:
             for group, own in ties.groups:
                 use = uses[f'command {group.name}']
                 bounds = group.low, group.high
-                self.pairs[agent, use.name] = _Pairs(agent, use, own.start, bounds)
+                self.pairs[agent, use.label] = _Pairs(agent, use, own.start, bounds)
             for each in ties.contract.documents:
                 use = uses[f'document {each.name}']
-                self.pairs[agent, use.name] = _Pairs(agent, use)
+                self.pairs[agent, use.label] = _Pairs(agent, use)
 
     def decided(self, decision: GateDecision, log_time: int) -> None:
         """Take a decision as the gate published it."""
@@ -123,7 +123,7 @@ class CommandChecks:
         instant = decision.commanded
         stamp = None if instant is None else instant.ros.nanoseconds
         for pairs in self.pairs.values():
-            if pairs.agent != decision.id.agent or not pairs.use.topic:
+            if pairs.agent != decision.id.agent or not pairs.use.at:
                 continue
             if pairs.last:
                 pairs.missing += max(decision.sequence - pairs.last - 1, 0)
@@ -152,7 +152,7 @@ class CommandChecks:
 
     def sent(self, pairs: _Pairs, message: RawMessage) -> None:
         """Take a message of a topic."""
-        reading = message.readings.get(pairs.use.name)
+        reading = message.readings.get(pairs.use)
         pairs.messages += 1
         half = _Half((), message.stamp, message.log_time, number=pairs.messages)
         if reading is not None:
@@ -179,18 +179,18 @@ class CommandChecks:
         decision, use = decided.decision, pairs.use
         assert decision is not None  # what was decided was by a decision
         place = f'decision {decision.sequence}.command'
-        self._ties.took('commands', use.name)
+        self._ties.took('commands', use.label)
         pair = sent, decided
         first, last = pairs.first_pair or pair, pairs.last_pair or pair
         pairs.first_pair = pair if sent.number < first[0].number else first
         pairs.last_pair = pair if sent.number > last[0].number else last
         self._give_up(pairs, sent, decided)
         if not _equal(decided.content, sent.content):
-            expected = f'{_told(sent.content)} as on {use.topic}'
+            expected = f'{_told(sent.content)} as on {use.at}'
             found = Mismatch(place, expected, _told(decided.content))
         elif sent.besides:
             expected = 'a message that says the command and nothing else'
-            found = Mismatch(place, expected, f'{sent.besides} on {use.topic}')
+            found = Mismatch(place, expected, f'{sent.besides} on {use.at}')
         else:
             return
         self._ties.find('command-on-topic', found, decision.id)
@@ -222,10 +222,10 @@ class CommandChecks:
             return
         why = outside or ties.lack()
         if why:
-            ties.excuse(why, use.name)
+            ties.excuse(why, use.label)
             return
         place = f'decision {decision.sequence}.command'
-        expected = f'a message on {use.topic} with the stamp of `commanded`'
+        expected = f'a message on {use.at} with the stamp of `commanded`'
         found = Mismatch(place, expected, f'none of {_told(half.content)}')
         ties.find('command-on-topic', found, decision.id)
 
@@ -247,13 +247,13 @@ class CommandChecks:
         if why:
             pairs.undecided += 1
             # Of more than are ever on their way each one counts.
-            name = pairs.use.name
+            name = pairs.use.label
             few = pairs.undecided <= _ON_THEIR_WAY
             self._ties.excuse(why, name if few else f'{name} without a decision')
             return
         actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'
-        found = Mismatch(f'{pairs.use.topic} of {pairs.agent}', expected, actual)
+        found = Mismatch(f'{pairs.use.at} of {pairs.agent}', expected, actual)
         self._ties.find('command-on-topic', found, None)
 
 

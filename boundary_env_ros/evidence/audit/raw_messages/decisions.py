@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdict
+from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, STOP, Use
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, STOP
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 #: Nanoseconds after which a press has come to a gate that runs, be it sent once more: what got
@@ -53,8 +54,9 @@ class DecisionChecks:
 
     def pressed(self, agent: str, message: RawMessage) -> None:
         """Take a message of the emergency stop."""
-        if STOP in message.readings:
-            stop, pressed = self._stops[agent], bool(message.readings[STOP].values[0])
+        reading = message.readings.get(self._ties.uses[agent][STOP])
+        if reading is not None:
+            stop, pressed = self._stops[agent], bool(reading.values[0])
             if pressed and not stop.pressed and stop.decided:
                 stop.since, stop.sent, stop.episode = message.log_time, message.publish_time, ''
             stop.pressed = pressed
@@ -68,12 +70,12 @@ class DecisionChecks:
                 continue
             # A gate goes by one message for many decisions.
             said = measurement.captured, measurement.topic, measurement.values
-            if not self._ties.is_again(agent, use.name, said) or measurement.captured is None:
+            if not self._ties.is_again(agent, use.label, said) or measurement.captured is None:
                 self._tie(decision, measurement, use)
 
-    def _tie(self, decision: GateDecision, measurement: Measurement, use: Use) -> None:
+    def _tie(self, decision: GateDecision, measurement: Measurement, use: Input) -> None:
         place, captured = f'decision {decision.sequence}.{measurement.name}', measurement.captured
-        expected = f'a message on {use.topic}'
+        expected = f'a message on {use.at}'
         self._ties.tie(
             Tie(
                 of=decision.id,
@@ -114,16 +116,16 @@ class DecisionChecks:
 
 
 def _differences(
-    place: str, measurement: Measurement, use: Use, message: RawMessage
+    place: str, measurement: Measurement, use: Input, message: RawMessage
 ) -> tuple[Mismatch, ...]:
-    again = message.readings[use.name].values
+    again = message.readings[use].values
     if same(again, measurement.values):
         return ()
-    why = f'{vector(again)}, of that message on {use.topic}'
+    why = f'{vector(again)}, of that message on {use.at}'
     return (Mismatch(f'{place}.values', why, vector(measurement.values)),)
 
 
-def _topic(place: str, topic: str, use: Use, _: RawMessage) -> tuple[tuple[str, Mismatch], ...]:
-    if same_topic(use.topic, topic):
+def _topic(place: str, topic: str, use: Input, _: RawMessage) -> tuple[tuple[str, Mismatch], ...]:
+    if same_topic(use.at, topic):
         return ()
-    return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.topic), repr(topic))),)
+    return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.at), repr(topic))),)

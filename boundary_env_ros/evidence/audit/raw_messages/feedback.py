@@ -10,12 +10,12 @@ from functools import partial
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import same_on_wire
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
+from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, Input
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 
@@ -55,7 +55,7 @@ class FeedbackChecks:
             self._measured(evidence.id, place, at, evidence.measured)
             self._sampled(evidence.id, place, at, source, sampled[0])
 
-    def _feedback(self, of: StepId) -> Sequence[Use]:
+    def _feedback(self, of: StepId) -> Sequence[Input]:
         """Return the topics of the feedback; empty if the record lacks one, which is told."""
         uses = [self._ties.use(of.agent, f'feedback {g.name}') for g, _ in self._ties.groups]
         known = [use for use in uses if use is not None]
@@ -66,14 +66,14 @@ class FeedbackChecks:
         uses = self._feedback(of)
         if not uses:
             return
-        topics = list(dict.fromkeys(use.topic for use in uses))
+        topics = list(dict.fromkeys(use.at for use in uses))
         said = source.split()
         if len(said) != len(topics) or not all(map(same_topic, topics, said)):
             found = Mismatch(f'{place}.source', repr(' '.join(topics)), repr(source))
             self._ties.find('execution-measured', found, of)
         self._quantum(of, place, before if before < at else at + 1, uses)
 
-    def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Use]) -> None:
+    def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Input]) -> None:
         """Ask for the message before the one that shows a command, which is a quantum ago."""
         expected, actual = 'the time since a message before', f'none is stamped {before} ns'
         none = Mismatch(f'{place}.quantum', expected, actual)
@@ -90,22 +90,22 @@ class FeedbackChecks:
         """
         ties = self._ties
         parts: dict[str, Vector] = {}
-        uses: list[Use] = []
+        uses: list[Input] = []
         for group, own in ties.groups:
             use = ties.uses.get(of.agent, {}).get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
-            if use is None or not same_topic(source, use.wanted):
+            if use is None or not same_topic(source, use.topic):
                 continue
-            if not use.topic:
+            if not use.at:
                 return True  # told as a topic that is missing
             uses.append(use)
-            parts[use.name] = values if len(values) == group.size else values[own]
+            parts[use.label] = values if len(values) == group.size else values[own]
         if not uses or any(same_topic(source, g.feedback.topic) for g, _ in ties.groups):
             return False
         expected = f'a message on {source} at {stamp} ns with {vector(values)}'
         none = Mismatch('actuated', expected, 'none')
 
-        def differences(use: Use, message: RawMessage) -> tuple[Mismatch, ...]:
-            again, part = message.readings[use.name].values, parts[use.name]
+        def differences(use: Input, message: RawMessage) -> tuple[Mismatch, ...]:
+            again, part = message.readings[use].values, parts[use.label]
             is_same = len(again) == len(part) and all(map(same_on_wire, again, part))
             return () if is_same else (none,)
 
@@ -121,10 +121,10 @@ class FeedbackChecks:
         if not uses:
             return
         parts = {
-            use.name: None if values is None else values[own]
+            use.label: None if values is None else values[own]
             for use, (_, own) in zip(uses, self._ties.groups, strict=True)
         }
-        topics = ' or '.join(use.topic for use in uses)
+        topics = ' or '.join(use.at for use in uses)
         none = Mismatch(place, f'a message of that stamp on {topics}', f'none of {stamp} ns')
         self._any(of, 'feedback', uses, stamp, none, partial(_differences, place, parts))
 
@@ -132,10 +132,10 @@ class FeedbackChecks:
         self,
         of: StepId,
         kind: str,
-        uses: Sequence[Use],
+        uses: Sequence[Input],
         stamp: int,
         none: Mismatch,
-        differences: Callable[[Use, RawMessage], Sequence[Mismatch]] = lambda use, message: (),
+        differences: Callable[[Input, RawMessage], Sequence[Mismatch]] = lambda use, message: (),
         rule: str = 'values-from-sensors',
     ) -> None:
         """Tie something to a message with a stamp; of several groups only one need have come."""
@@ -161,9 +161,9 @@ def _before(at: int, quantum: float | None) -> int:
 
 
 def _differences(
-    place: str, parts: dict[str, Vector | None], use: Use, message: RawMessage
+    place: str, parts: dict[str, Vector | None], use: Input, message: RawMessage
 ) -> tuple[Mismatch, ...]:
-    again, part = message.readings[use.name].values, parts[use.name]
+    again, part = message.readings[use].values, parts[use.label]
     if part is None or same(again, part):
         return ()
-    return (Mismatch(place, f'{vector(again)} on {use.topic}', vector(part)),)
+    return (Mismatch(place, f'{vector(again)} on {use.at}', vector(part)),)

@@ -16,8 +16,9 @@ from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
 )
-from boundary_env_ros.core.sources.inputs import TF
-from boundary_env_ros.core.sources.readers import reader, Reading
+from boundary_env_ros.core.sources.inputs import Input, TF
+from boundary_env_ros.core.sources.readers import reader
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import as_message
 from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
@@ -25,7 +26,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, unlike, vector
 
 #: Nanoseconds of log time in which all transforms have come that a field was looked up in; more
@@ -90,7 +91,7 @@ class ObservationChecks:
                 besides=partial(self._besides, place, field),
                 none=Mismatch(
                     place,
-                    f'a message on {use.topic} of that stamp',
+                    f'a message on {use.at} of that stamp',
                     f'{vector(field.values)} of no message',
                 ),
             )
@@ -104,7 +105,7 @@ class ObservationChecks:
         place: str,
         spec: FieldSpec,
         field: ObservationField,
-        use: Use,
+        use: Input,
         message: RawMessage,
     ) -> Sequence[Mismatch]:
         """Return where a field says something else than it would of a message."""
@@ -115,14 +116,14 @@ class ObservationChecks:
         return found
 
     def _sent_otherwise(
-        self, place: str, field: ObservationField, use: Use, message: RawMessage
+        self, place: str, field: ObservationField, use: Input, message: RawMessage
     ) -> Sequence[Mismatch]:
         """Return a mismatch unless a message was sent when a field says."""
         sent, at = self._sent(field), message.publish_time
         # A bag that has log times only repeats them.
         if sent in (None, at) or at == message.log_time:
             return ()
-        return (Mismatch(f'{place}.published', f'{at} as on {use.topic}', str(sent)),)
+        return (Mismatch(f'{place}.published', f'{at} as on {use.at}', str(sent)),)
 
     def _sent(self, field: ObservationField) -> int | None:
         """Return when the message of a field was sent, ns; None if no clock of the record says."""
@@ -132,17 +133,17 @@ class ObservationChecks:
         return stamp.nanoseconds
 
     def _besides(
-        self, place: str, field: ObservationField, use: Use, message: RawMessage
+        self, place: str, field: ObservationField, use: Input, message: RawMessage
     ) -> Iterator[tuple[str, Mismatch]]:
-        if not same_topic(use.topic, field.source):
-            topic = Mismatch(f'{place}.topic', repr(use.topic), repr(field.source))
+        if not same_topic(use.at, field.source):
+            topic = Mismatch(f'{place}.topic', repr(use.at), repr(field.source))
             yield 'values-from-sensors', topic
         for sent in self._sent_otherwise(place, field, use, message):
             yield 'values-from-sensors', sent
-        reading = message.readings[use.name]
-        if reading.problem and is_measured(reading.values, infinite=use.infinite):
-            expected = f'the frame of the contract in the header on {use.topic}'
-            frame = Mismatch(f'{place}.frame_id', expected, reading.problem)
+        reading = message.readings[use]
+        if reading.frame and is_measured(reading.values, infinite=use.infinite):
+            expected = f'the frame of the contract in the header on {use.at}'
+            frame = Mismatch(f'{place}.frame_id', expected, repr(reading.frame))
             yield 'frame-as-contract', frame
 
     # Transforms ----------------------------------------------------------------------------------
@@ -174,15 +175,15 @@ class ObservationChecks:
         again = bring_inside(reader(source)(as_message(link, tie.key[1])), spec)[0]
         if not same(again, field.values):
             return f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say', True
-        ties.took('fields', use.name)
+        ties.took('fields', use.label)
         return '', True
 
 
 def _differences(
-    place: str, spec: FieldSpec, field: ObservationField, use: Use, message: RawMessage
+    place: str, spec: FieldSpec, field: ObservationField, use: Input, message: RawMessage
 ) -> tuple[Mismatch, ...]:
     """Return where a field says something else than it would of a message."""
-    reading = message.readings[use.name]
+    reading = message.readings[use]
     values: object = reading.values
     clipped = False
     try:
@@ -190,7 +191,7 @@ def _differences(
             values, clipped = bring_inside(reading.values, spec)
     except WRONG_INPUT as error:
         values = f'{type(error).__name__}: {error}'
-    why = f'of that message on {use.topic}'
+    why = f'of that message on {use.at}'
     pairs = (
         ('values', values, field.values),
         ('document', reading.document, field.document),

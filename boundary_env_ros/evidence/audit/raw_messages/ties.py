@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, slices_of
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.evidence.audit.raw_messages.window import (
     KEEP,
@@ -25,7 +26,7 @@ from boundary_env_ros.evidence.audit.raw_messages.window import (
     REACH,
     Window,
 )
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
+from boundary_env_ros.evidence.audit.raw_messages.wiring import wired
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
@@ -70,12 +71,12 @@ class Tie:
 
     of: StepId
     kind: str
-    uses: Sequence[Use]
+    uses: Sequence[Input]
     key: Key | None
     sent: int | None = None
     log_time: int
-    differences: Callable[[Use, RawMessage], Sequence[Mismatch]]
-    besides: Callable[[Use, RawMessage], Iterable[tuple[str, Mismatch]]] = lambda use, message: ()
+    differences: Callable[[Input, RawMessage], Sequence[Mismatch]]
+    besides: Callable[[Input, RawMessage], Iterable[tuple[str, Mismatch]]] = lambda *_: ()
     none: Mismatch
     rule: str = 'values-from-sensors'
     wrong: Sequence[Mismatch] = field(default=())
@@ -130,29 +131,29 @@ class Ties:
         self._has_chain = CHAIN_TYPE in topics.values()
         self.transforms = TransformFields(contract, keep=KEEP)
         self.groups = tuple(slices_of(contract.action))
-        self.uses: Mapping[str, Mapping[str, Use]] = {
+        self.uses: Mapping[str, Mapping[str, Input]] = {
             agent: wired(contract, agent, topics, self.transforms) for agent in contract.agents
         }
         self.checked: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
         self.excused: dict[str, Counter[str]] = {}
         self._windows: dict[str, Window] = {}
-        self._by_topic: dict[str, list[Use]] = {}
+        self._by_topic: dict[str, list[Input]] = {}
         for uses in self.uses.values():
             for use in uses.values():
-                if use.topic:
-                    self._by_topic.setdefault(use.topic, []).append(use)
-                    self._windows.setdefault(use.topic, Window())
+                if use.at:
+                    self._by_topic.setdefault(use.at, []).append(use)
+                    self._windows.setdefault(use.at, Window())
         self.listened = frozenset(self._by_topic)
         self.lost = self.now = 0
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
         self._said: dict[tuple[str, str], object] = {}
 
-    def use(self, agent: str, name: str) -> Use | None:
+    def use(self, agent: str, name: str) -> Input | None:
         """Return a use that the record has a topic for."""
         use = self.uses.get(agent, {}).get(name)
-        return use if use is not None and use.topic else None
+        return use if use is not None and use.at else None
 
     # Messages and values -------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ class Ties:
         message = self._windows[topic].add(recorded, self._by_topic[topic])
         for key in (message.key,) if message.key[0] else (message.key, None):
             for tie in tuple(self._wanted.get((topic, key), ())):
-                if any(use.topic == topic and self._is_of(tie, use, message) for use in tie.uses):
+                if any(use.at == topic and self._is_of(tie, use, message) for use in tie.uses):
                     self._no_longer(tie)
         return message
 
@@ -174,36 +175,36 @@ class Ties:
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
         for use in tie.uses:
-            for message in self._windows[use.topic].at(tie.key):
+            for message in self._windows[use.at].at(tie.key):
                 if self._is_of(tie, use, message):
                     return
         self._waiting[tie] = None
-        for topic in {use.topic for use in tie.uses}:
+        for topic in {use.at for use in tie.uses}:
             self._wanted.setdefault((topic, tie.key), []).append(tie)
         while (first := next(iter(self._waiting))) is not tie and self._is_over(first):
             self._give_up(first)
 
     def _is_over(self, tie: Tie) -> bool:
         """Return whether a value waits in vain: its topics went on for longer than they may."""
-        ends = (self._windows[use.topic].end for use in tie.uses)
+        ends = (self._windows[use.at].end for use in tie.uses)
         return len(self._waiting) > MOST_WAITING or min(ends) > tie.log_time + REACH
 
-    def _is_of(self, tie: Tie, use: Use, message: RawMessage) -> bool:
+    def _is_of(self, tie: Tie, use: Input, message: RawMessage) -> bool:
         """Return whether a message says a value; then it is tied to it."""
-        if use.name not in message.readings:
+        if use not in message.readings:
             return False
         differences = tie.differences(use, message)
         if differences:
             tie.wrong = tie.wrong or differences
             return False
-        self.took(tie.kind, use.name)
+        self.took(tie.kind, use.label)
         for rule, mismatch in tie.besides(use, message):
             self.find(rule, mismatch, tie.of)
         return True
 
     def _no_longer(self, tie: Tie) -> None:
         del self._waiting[tie]
-        for topic in {use.topic for use in tie.uses}:
+        for topic in {use.at for use in tie.uses}:
             wanted = self._wanted[topic, tie.key]
             wanted.remove(tie)
             if not wanted:
@@ -216,14 +217,14 @@ class Ties:
         # Some sensors repeat a stamp, and a time of simulation stands still while the world is
         # reset: then the value may be of a message that is missing, and has the stamp of another.
         repeated = self.contract.sim_time or any(
-            len(self._windows[use.topic].at(tie.key)) > 1 for use in tie.uses
+            len(self._windows[use.at].at(tie.key)) > 1 for use in tie.uses
         )
         if (wrong and not repeated) or not self.lacks(tie):
             self.contradict(tie, *(wrong or (tie.none,)))
 
     def contradict(self, tie: Tie, *mismatches: Mismatch) -> None:
         """Note where a value is not what its message says."""
-        self.asked[tie.uses[0].name] += 1
+        self.asked[tie.uses[0].label] += 1
         for mismatch in mismatches:
             self.find(tie.rule, mismatch, tie.of)
 
@@ -268,8 +269,8 @@ class Ties:
         why = self.lack()
         if not (why or there):
             key = (False, tie.sent) if tie.key is None and tie.sent is not None else tie.key
-            found = [self._windows[use.topic].lacks(key, tie.log_time) for use in tie.uses]
+            found = [self._windows[use.at].lacks(key, tie.log_time) for use in tie.uses]
             why = 'early' if 'early' in found else 'torn' if all(found) else ''
         if why:
-            self.excuse(why, tie.uses[0].name)
+            self.excuse(why, tie.uses[0].label)
         return bool(why)

@@ -11,10 +11,11 @@ from operator import sub
 import struct
 from typing import TypeAlias
 
-from boundary_env_ros.core.sources.readers import Reading, stamp_of
+from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.sources.readers import stamp_of
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.storage.records import Message as Recorded
 
 #: Nanoseconds that messages are remembered; a topic that is silent for longer keeps its last ones.
@@ -44,8 +45,8 @@ class RawMessage:
         The message.
     stamp
         ``header.stamp`` in nanoseconds; None if it has none.
-    uses
-        Who reads it.
+    inputs
+        What is read from it.
 
     Attributes
     ----------
@@ -58,16 +59,16 @@ class RawMessage:
 
     """
 
-    __slots__ = ('_readings', '_recorded', '_uses', 'key', 'length', 'log_time', 'publish_time')
+    __slots__ = ('_inputs', '_readings', '_recorded', 'key', 'length', 'log_time', 'publish_time')
 
-    def __init__(self, recorded: Recorded, stamp: int | None, uses: Sequence[Use]) -> None:
+    def __init__(self, recorded: Recorded, stamp: int | None, inputs: Sequence[Input]) -> None:
         self.log_time = recorded.log_time
         self.publish_time = recorded.publish_time or recorded.log_time
         self.key: Key = (False, self.publish_time) if stamp is None else (True, stamp)
         self.length = len(recorded.data)
         self._recorded: Recorded | None = recorded
-        self._uses = uses
-        self._readings: dict[str, Reading] = {}
+        self._inputs = inputs
+        self._readings: dict[Input, Reading] = {}
 
     @property
     def stamp(self) -> int | None:
@@ -85,17 +86,17 @@ class RawMessage:
         return 0 if self._recorded is None else self.length
 
     @property
-    def readings(self) -> Mapping[str, Reading]:
-        """Return what each use makes of it; one that cannot read it is left out."""
+    def readings(self) -> Mapping[Input, Reading]:
+        """Return what each input reads from it; one that cannot is left out."""
         if self._recorded is not None:
             recorded, self._recorded = self._recorded, None
             try:
                 message = recorded.decode()
             except BoundaryError:
                 return self._readings
-            for use in self._uses:
+            for item in self._inputs:
                 try:
-                    self._readings[use.name] = use.read(message)
+                    self._readings[item] = item.reading(message)
                 except (BoundaryError, *WRONG_INPUT):
                     # The nodes pass over what they cannot read, and say so; what a record claims
                     # to have read there is found to have no support.
@@ -115,9 +116,9 @@ class Window:
         # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
         self._has_header: bool | None = None
 
-    def add(self, recorded: Recorded, uses: Sequence[Use]) -> RawMessage:
+    def add(self, recorded: Recorded, inputs: Sequence[Input]) -> RawMessage:
         """Remember the next message of the topic, and forget those that are too old."""
-        message = RawMessage(recorded, self._stamp(recorded), uses)
+        message = RawMessage(recorded, self._stamp(recorded), inputs)
         messages = self._messages
         self._first = self._first or (message.key, message.log_time)
         messages.append(message)

@@ -14,11 +14,8 @@ import numpy as np
 from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import Joints, Paths, Picture, Vector
 from boundary_env_ros.core.documents import checker, read
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    ImageReference,
-    ObservationField,
-)
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.sources.reading import ImageReference
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RecordError

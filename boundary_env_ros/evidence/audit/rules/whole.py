@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import freeze, ObservationField
+from boundary_env_ros.core.environment.observation import (
+    freeze,
+    ObservationField,
+    reading_of,
+)
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -104,7 +108,9 @@ def frozen_otherwise(
     if tuple(field.name for field in fields) != tuple(spec.name for spec in specs):
         return  # which is named by the rule about fields
     latest = {
-        field.name: field for field in fields if field.values or field.image or field.document
+        field.name: reading_of(field)
+        for field in fields
+        if field.values or field.image or field.document
     }
     try:
         again = freeze(

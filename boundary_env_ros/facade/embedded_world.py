@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
@@ -44,7 +44,13 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import check_actions, check_legal, check_open, check_running
+from boundary_env_ros.facade.world import (
+    check_actions,
+    check_legal,
+    check_open,
+    check_running,
+    World,
+)
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
@@ -56,7 +62,7 @@ from boundary_env_ros.storage.run_writer import RunWriter
 Sink = Callable[[Effect | ActionRequest | GateDecision | SavedState], None]
 
 
-class EmbeddedWorld:
+class EmbeddedWorld(World):
     """
     A world with all agents of a contract, in this process.
 
@@ -293,15 +299,15 @@ class EmbeddedWorld:
                 self._events[agent] = Events(self._contract, self._digest)
                 self._events[agent].status(boundary.environment.status(self._instant()))
 
-    def _tell(self, events: Happenings) -> None:
+    def _tell(self, agent: str, record: object) -> None:
         if self._listener is not None:
-            for event in events:
+            for event in self._events[agent].of(record):
                 self._listener(event)
 
     def _tell_pushed(self) -> None:
         if self._events and self._plugin is not None:
             for push in self._plugin.pushed():
-                self._tell(self._events[push.agent].pushed(push))
+                self._tell(push.agent, push)
 
     def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
         if self._record is not None:
@@ -311,11 +317,8 @@ class EmbeddedWorld:
                 self._record.recording.flush(index=bounds)
         if self._to is not None:
             self._to(record)
-        if self._events:
-            if isinstance(record, Transition):
-                self._tell(self._events[record.id.agent].transition(record))
-            elif isinstance(record, EpisodeStatus):
-                self._tell(self._events[record.id.agent].status(record))
+        if isinstance(record, (Transition, EpisodeStatus)):
+            self._tell(record.id.agent, record)
 
     # One agent -----------------------------------------------------------------------------------
 
@@ -383,8 +386,7 @@ class EmbeddedWorld:
                 for name, text in published(whole).items():
                     self._plugin.document(boundary.documents[name], text)
             self._sink(whole)
-            if self._events:
-                self._tell(self._events[boundary.agent].decision(whole))
+            self._tell(boundary.agent, whole)
             self._carry(boundary, boundary.environment.decision(whole, now))
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:

@@ -34,7 +34,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import agent_of, check_open, check_running
+from boundary_env_ros.facade.world import agent_of, check_open, check_running, World
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
@@ -109,7 +109,7 @@ def transition_of(entry: Entry) -> Transition:
     return transition
 
 
-class ReplayWorld:
+class ReplayWorld(World):
     """
     A recorded run, stepped through as it was delivered to one agent then.
 

@@ -37,6 +37,7 @@ from boundary_env_ros.facade.world import (
     check_open,
     check_running,
     due,
+    World,
 )
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
@@ -64,7 +65,7 @@ _TURN = 0.02
 Closed = Mapping[str, list[StepResult]]
 
 
-class RosWorld:
+class RosWorld(World):
     """
     A client of the nodes of one namespace; see :class:`boundary_env_ros.facade.world.World`.
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 import json
@@ -24,7 +23,7 @@ from boundary_env_ros.core.contract.space_fields import (
 )
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
+from boundary_env_ros.core.environment.events import Events
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
@@ -38,7 +37,7 @@ from boundary_env_ros.core.service_requests import (
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
@@ -55,8 +54,8 @@ from boundary_env_ros.facade.contract_env import WORLD
 from boundary_env_ros.facade.rendering import as_text
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, RATE
-from boundary_env_ros.ros.conversions import from_bytes, from_msg, message_class, to_msg
+from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.plugin_wire import pixels_in
@@ -102,7 +101,7 @@ class AgentServices:
     def __init__(self, node: ContractNode, agent: str, waiting: CallbackGroup) -> None:
         contract = node.contract
         self._node, self.agent, self.contract = node, agent, contract
-        # Of what was heard last; held for a moment only.
+        # Of the calls that are answered; held for a moment only.
         self._lock = threading.Condition()
         # Of the world: a call that has it may take long.
         self._conversation = threading.Lock()
@@ -111,22 +110,13 @@ class AgentServices:
         # The client that holds the episode, and the ending of that; empty while it runs.
         self._client = self._episode_id = self._over = ''
         self._status: EpisodeStatus | None = None
-        self._last: Transition | None = None
-        self._seen: OrderedDict[str, Transition] = OrderedDict()
+        #: The last step of each episode; of the latest episode it is the last one here.
+        self._seen: dict[str, Transition] = {}
         self._events = Events(contract, node.loaded.digest)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
         self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
         )
-        # In this order: of what has come, the executor takes a step before the ending it led to.
-        for message, topic, callback, qos in (
-            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
-            (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
-            (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
-            (msg.EnvironmentEvent, names.PUSHED, self._on_pushed, names.RECORD),
-        ):
-            place = contract.topic_of(agent, topic)
-            node.add_subscription(message, place, callback, qos, raw=True, rate=RATE)
         for kind, name, answer in (
             (srv.Reset, 'reset', self._reset),
             (srv.Step, 'step', self._step),
@@ -150,6 +140,7 @@ class AgentServices:
             domain_id=node.context.get_domain_id(),
             client=node.get_name(),
             agent=self.agent,
+            on_record=self._on_record,
         )
 
     def deactivate(self) -> None:
@@ -171,44 +162,27 @@ class AgentServices:
             )
         return self._world
 
+    @property
+    def refused(self) -> int:
+        """How many messages of environment, gate and robot could not be read."""
+        return 0 if self._world is None else self._world.refused
+
     # Events --------------------------------------------------------------------------------------
 
-    def _on_transition(self, data: bytes) -> None:
-        transition = from_bytes(Transition, data)
-        self._note(transition)
-        self._say(self._events.transition(transition), transition.closed)
-
-    def _on_decision(self, data: bytes) -> None:
-        decision = from_bytes(GateDecision, data)
-        self._say(self._events.decision(decision), decision.commanded or decision.received)
-
-    def _on_status(self, data: bytes) -> None:
-        status = from_bytes(EpisodeStatus, data)
-        self._status = status
-        self._say(self._events.status(status), status.stamp)
-
-    def _on_pushed(self, data: bytes) -> None:
-        self._say(self._events.pushed(from_bytes(EnvironmentEvent, data)), None)
-
-    def _say(self, events: Happenings, at: ClockReading | None) -> None:
-        for event in events:
+    def _on_record(self, record: object) -> None:
+        """Keep what may be asked for, and publish what it means; in the thread that receives."""
+        at: ClockReading | None = None
+        if isinstance(record, Transition):
+            at, episode_id = record.closed, record.id.episode_id
+            # One after the other: a call that looks has the step before or this one.
+            seen = {key: last for key, last in self._seen.items() if key != episode_id}
+            self._seen = dict([*seen.items(), (episode_id, record)][-_REMEMBERED:])
+        elif isinstance(record, GateDecision):
+            at = record.commanded or record.received
+        elif isinstance(record, EpisodeStatus):
+            at, self._status = record.stamp, record
+        for event in self._events.of(record):
             self._event.publish(to_msg(event, at or self._node.clock.now()))
-
-    def _note(self, transition: Transition) -> None:
-        """Keep the newest transition, from wherever it came first."""
-        with self._lock:
-            last = self._last
-            # Another episode may be of an environment on another host, with another steady clock.
-            begins = transition.kind is Kind.RESET and (
-                last is None or transition.id.episode_id != last.id.episode_id
-            )
-            if not begins and last is not None and transition.closed.steady <= last.closed.steady:
-                return
-            self._last = transition
-            self._seen[transition.id.episode_id] = transition
-            self._seen.move_to_end(transition.id.episode_id)
-            while len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)
 
     # Services ------------------------------------------------------------------------------------
 
@@ -251,7 +225,6 @@ class AgentServices:
                 client=request.client,
             )
             transition = begun[self.agent].transition
-            self._note(transition)
             self._client, self._over = request.client, ''
             self._episode_id = episode_id = transition.id.episode_id
         return srv.Reset.Response(
@@ -309,7 +282,6 @@ class AgentServices:
                 return closed, completed, _result(error)
             closed += (result.transition for result in results)
             completed += 1
-            self._note(closed[-1])
             self._over = self._over or closed[-1].ending
             if self._over:
                 break
@@ -498,12 +470,12 @@ class AgentServices:
 
     def _newest(self, episode_id: str = '') -> Transition:
         """Return the last transition, of an episode or of all."""
-        with self._lock:
-            last = self._seen.get(episode_id) if episode_id else self._last
-        if last is None and episode_id:
-            raise self._unknown(episode_id)
-        if last is None:
+        seen = self._seen
+        if not episode_id and not seen:
             raise ResetNeeded('No episode was observed yet. Call reset first.')
+        last = seen.get(episode_id or next(reversed(seen)))
+        if last is None:
+            raise self._unknown(episode_id)
         return last
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 import json
 import math
@@ -71,7 +71,7 @@ class RosWorld(World):
 
     It owns a ROS context, so that any number of worlds live in one process, beside any other use
     of rclpy, and closing one touches no other. It receives in the thread of its caller, while that
-    waits; every wait has a deadline.
+    waits, unless every record is asked for; every wait has a deadline.
 
     Parameters
     ----------
@@ -88,6 +88,11 @@ class RosWorld(World):
         Seconds to wait for environment and gate to be found.
     agent
         The agent, if this client steps it alone; default: all of the contract, together.
+    on_record
+        Is called with every :class:`Transition`, :class:`GateDecision` and :class:`EpisodeStatus`
+        of these agents as it comes, of any client's episode, and with each
+        :class:`EnvironmentEvent` that a plugin pushes. The world then receives in a thread of its
+        own, and several threads may call it, though one at a time resets or steps.
 
     Raises
     ------
@@ -105,6 +110,7 @@ class RosWorld(World):
         client: str = '',
         startup_timeout: float = 10.0,
         agent: str = '',
+        on_record: Callable[[object], None] | None = None,
     ) -> None:
         contract = loaded.contract
         agents = (agent_of(contract.agents, agent),) if agent else contract.agents
@@ -128,12 +134,15 @@ class RosWorld(World):
                     client=client,
                     holder=holder,
                     startup_timeout=startup_timeout,
+                    on_record=on_record,
                 )
                 for each in agents
             }
             self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
             self._undiscovered = bool(self._contract.episode.reset.service)
+            if on_record is not None:
+                self._own.spin_in_thread('boundary_world')
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not
         # leave its episode to a timeout.
@@ -143,6 +152,11 @@ class RosWorld(World):
     def agents(self) -> tuple[str, ...]:
         """The agents that this client steps."""
         return tuple(self._clients)
+
+    @property
+    def refused(self) -> int:
+        """How many messages could not be read."""
+        return sum(client.refused for client in self._clients.values())
 
     @property
     def running(self) -> tuple[str, ...]:

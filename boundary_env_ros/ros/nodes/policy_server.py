@@ -35,6 +35,11 @@ class PolicyServer(ContractNode):
         self._waiting = ReentrantCallbackGroup()
         self._agents: tuple[AgentServices, ...] = ()
 
+    @property
+    def refused(self) -> int:
+        """How many messages, requests and parameters were refused."""
+        return super().refused + sum(agent.refused for agent in self._agents)
+
     def configure(self) -> None:
         """Listen, and offer the services; they answer ``NOT_ACTIVE`` until the node is."""
         self._agents = tuple(

@@ -116,7 +116,7 @@ class AgentClient:
         Name of the client in the record.
     holder
         Tells this client from another of the same name: two processes must not share a lease.
-    startup_timeout, on_record
+    startup_timeout, sink
         See :class:`boundary_env_ros.ros.world.RosWorld`.
 
     Attributes
@@ -135,14 +135,14 @@ class AgentClient:
         client: str,
         holder: str,
         startup_timeout: float,
-        on_record: Callable[[object], None] | None,
+        sink: Callable[[object], None] | None,
     ) -> None:
         contract = loaded.contract
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
         self.client, self._holder = client, holder
         self._startup_timeout = startup_timeout
-        self._in_background = on_record is not None
-        self._on_record = on_record or (lambda record: None)
+        self._in_background = sink is not None
+        self._sink = sink or (lambda record: None)
         # Also of the episodes of others, while this client waits for none.
         self._transitions: deque[tuple[Transition, ClockReading]] = deque(
             maxlen=names.RECORD.depth
@@ -161,7 +161,7 @@ class AgentClient:
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._incoming = Incoming(self._node)
-        if on_record is not None:
+        if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
             for kind, topic, record in (
                 (msg.GateDecision, names.GATE_DECISION, GateDecision),
@@ -213,19 +213,19 @@ class AgentClient:
     def _on_transition(self, data: bytes, info: Any) -> None:
         transition = from_bytes(Transition, data)
         self._heard(info)
-        self._on_record(transition)
+        self._sink(transition)
         delivered = not_before(self._clock.now(), transition.closed)
         self._transitions.append((transition, delivered))
 
     def _on_episode(self, data: bytes, info: Any) -> None:
         status = from_bytes(EpisodeStatus, data)
-        self._on_record(status)
+        self._sink(status)
         if status.id.digest == self._digest:
             self._heard(info)
             self._episode = status
 
     def _on_other(self, kind: type[GateDecision | EnvironmentEvent], data: bytes) -> None:
-        self._on_record(from_bytes(kind, data))
+        self._sink(from_bytes(kind, data))
 
     def _heard(self, info: Any) -> None:
         """Take note of a heartbeat of the environment; it may have waited to be let in."""

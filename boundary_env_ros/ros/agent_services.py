@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 import json
 import threading
+import time
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
@@ -44,6 +45,7 @@ from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,
     LinkError,
+    LinkTimeout,
     PeerLost,
     RequestRejected,
     ResetNeeded,
@@ -54,6 +56,7 @@ from boundary_env_ros.facade.contract_env import WORLD
 from boundary_env_ros.facade.rendering import as_text
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -62,8 +65,8 @@ from boundary_env_ros.simulation.plugin_wire import pixels_in
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
-# For the last answers, s.
-_LAST_WORD = 2.0
+# For the last answers, s, and for one of the gate.
+_LAST_WORD, _GATE_ANSWERS = 2.0, 10.0
 
 # For a step that was answered by its ending to come back, before a reset is refused, s.
 _COMING_BACK = 1.0
@@ -117,18 +120,30 @@ class AgentServices:
         self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
         )
-        for kind, name, answer in (
-            (srv.Reset, 'reset', self._reset),
-            (srv.Step, 'step', self._step),
-            (srv.BatchStep, 'batch_step', self._batch_step),
-            (srv.Observe, 'observe', self._observe),
-            (srv.Spaces, 'spaces', self._spaces),
-            (srv.Render, 'render', self._render),
-            (srv.Plan, 'plan', self._plan),
-            (srv.Close, 'close', self._close),
+        #: Is called with the message of each event, in the thread that receives.
+        self.on_event: Callable[[Any], None] | None = None
+        self._gate = node.own(
+            node.destroy_client,
+            node.create_client(
+                srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
+            ),
+        )
+        self._answers = {
+            names.EVALUATE_ACTIONS: self._answering(srv.EvaluateActions, self._evaluate_actions)
+        }
+        for name, answer in (
+            (names.RESET, self._reset),
+            (names.STEP, self._step),
+            (names.BATCH_STEP, self._batch_step),
+            (names.OBSERVE, self._observe),
+            (names.SPACES, self._spaces),
+            (names.RENDER, self._render),
+            (names.PLAN, self._plan),
+            (names.CLOSE, self._close),
         ):
-            place = contract.topic_of(agent, f'{node.get_name()}/{name}')
-            node.add_service(kind, place, self._answering(kind, answer), group=waiting)
+            kind, place = names.SERVICES[name], contract.topic_of(agent, name)
+            made = node.add_service(kind, place, self._answering(kind, answer), group=waiting)
+            self._answers[name] = made.callback
 
     def activate(self) -> None:
         """Make the client, which looks for environment and gate from now on."""
@@ -140,7 +155,7 @@ class AgentServices:
             domain_id=node.context.get_domain_id(),
             client=node.get_name(),
             agent=self.agent,
-            on_record=self._on_record,
+            sink=self._on_record,
         )
 
     def deactivate(self) -> None:
@@ -182,9 +197,16 @@ class AgentServices:
         elif isinstance(record, EpisodeStatus):
             at, self._status = record.stamp, record
         for event in self._events.of(record):
-            self._event.publish(to_msg(event, at or self._node.clock.now()))
+            message = to_msg(event, at or self._node.clock.now())
+            self._event.publish(message)
+            if self.on_event is not None:
+                self.on_event(message)
 
     # Services ------------------------------------------------------------------------------------
+
+    def call(self, name: str, request: Any) -> Any:
+        """Return the answer to a request, as over ROS: by the name of the service there."""
+        return self._answers[name](request, names.SERVICES[name].Response())
 
     def _answering(self, kind: Any, answer: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """Return a callback that answers as told, or with the error alone."""
@@ -354,6 +376,18 @@ class AgentServices:
                 f'Unknown source (expected {", ".join((*cameras, WORLD))}, got {source!r}).'
             )
         return srv.Render.Response(image=self._picture(cameras[source]))
+
+    def _evaluate_actions(self, request: Any) -> Any:
+        """Pass on what over ROS is the gate's own service, to whom it means here."""
+        _ = self.world
+        until = time.monotonic() + _GATE_ANSWERS
+        answer = ask(self._gate, request, until=until, patience=SIGN_OF_LIFE)
+        if answer is None:
+            raise LinkTimeout(
+                f'{self._gate.srv_name} did not answer within {_GATE_ANSWERS:g} s. '
+                'Is the gate alive?'
+            )
+        return answer
 
     def _by_world(self, mode: str) -> Any:
         answer = self._ask('render', mode=mode)

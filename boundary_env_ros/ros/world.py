@@ -88,7 +88,7 @@ class RosWorld(World):
         Seconds to wait for environment and gate to be found.
     agent
         The agent, if this client steps it alone; default: all of the contract, together.
-    on_record
+    sink
         Is called with every :class:`Transition`, :class:`GateDecision` and :class:`EpisodeStatus`
         of these agents as it comes, of any client's episode, and with each
         :class:`EnvironmentEvent` that a plugin pushes. The world then receives in a thread of its
@@ -110,7 +110,7 @@ class RosWorld(World):
         client: str = '',
         startup_timeout: float = 10.0,
         agent: str = '',
-        on_record: Callable[[object], None] | None = None,
+        sink: Callable[[object], None] | None = None,
     ) -> None:
         contract = loaded.contract
         agents = (agent_of(contract.agents, agent),) if agent else contract.agents
@@ -134,14 +134,14 @@ class RosWorld(World):
                     client=client,
                     holder=holder,
                     startup_timeout=startup_timeout,
-                    on_record=on_record,
+                    sink=sink,
                 )
                 for each in agents
             }
             self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
             self._undiscovered = bool(self._contract.episode.reset.service)
-            if on_record is not None:
+            if sink is not None:
                 self._own.spin_in_thread('boundary_world')
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not

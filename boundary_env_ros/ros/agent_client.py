@@ -60,7 +60,7 @@ from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import Incoming, most_of_request
+from boundary_env_ros.ros.message_guard import most_of_request
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -160,7 +160,6 @@ class AgentClient:
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
-        self._incoming = Incoming(self._node)
         if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
             for kind, topic, record in (
@@ -198,31 +197,29 @@ class AgentClient:
 
     def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
         topic = self._named(topic)
-        # In the thread of a caller what waits comes at once, and there is no more than waits.
+        # A caller that lets in what has waited has all of it at once, which is no flood.
         rate = RATE if self._in_background else 0.0
-        guarded = self._incoming.subscription(topic, None, callback, rate)
+        guarded = self._own.incoming.subscription(topic, None, callback, rate)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
     # Receiving -----------------------------------------------------------------------------------
 
-    @property
-    def refused(self) -> int:
-        """How many messages could not be read."""
-        return self._incoming.refused
-
     def _on_transition(self, data: bytes, info: Any) -> None:
         transition = from_bytes(Transition, data)
         self._heard(info)
-        self._sink(transition)
         delivered = not_before(self._clock.now(), transition.closed)
-        self._transitions.append((transition, delivered))
+        try:
+            self._sink(transition)
+        finally:
+            # Last, so that whoever waits for it finds what was made of it, and in any case.
+            self._transitions.append((transition, delivered))
 
     def _on_episode(self, data: bytes, info: Any) -> None:
         status = from_bytes(EpisodeStatus, data)
-        self._sink(status)
         if status.id.digest == self._digest:
             self._heard(info)
             self._episode = status
+        self._sink(status)
 
     def _on_other(self, kind: type[GateDecision | EnvironmentEvent], data: bytes) -> None:
         self._sink(from_bytes(kind, data))

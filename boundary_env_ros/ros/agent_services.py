@@ -378,7 +378,7 @@ class AgentServices:
         return srv.Render.Response(image=self._picture(cameras[source]))
 
     def _evaluate_actions(self, request: Any) -> Any:
-        """Pass on what over ROS is the gate's own service, to whom it means here."""
+        """Ask the gate, whose own service this is over ROS."""
         _ = self.world
         until = time.monotonic() + _GATE_ANSWERS
         answer = ask(self._gate, request, until=until, patience=SIGN_OF_LIFE)

@@ -41,9 +41,9 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.conversions import from_msg, to_msg
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
 S = TypeVar('S')
@@ -142,12 +142,14 @@ class BoundaryClient(Closing):
         # A callback that never returns must not keep the process.
         self._telling = threading.Thread(target=self._tell, name='boundary_events', daemon=True)
 
-        self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
+        self._own = IsolatedNode(
+            'boundary_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
+        )
         node = self._own.node
         self._clients = {
             name: node.create_client(kind, name) for name, kind in names.SERVICES.items()
         }
-        self._listener = Incoming(node).listen(
+        self._listener = self._own.incoming.listen(
             msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
         )
         self._own.spin_in_thread('boundary_client')

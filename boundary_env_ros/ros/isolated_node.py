@@ -51,6 +51,11 @@ class IsolatedNode(Closing):
     executor
         Makes its executor.
 
+    Attributes
+    ----------
+    incoming
+        What guards its callbacks.
+
     Raises
     ------
     LinkError
@@ -96,6 +101,7 @@ class IsolatedNode(Closing):
                     f'Not a namespace of ROS (expected one such as cart_1, got {namespace!r}).'
                 ) from error
             made.callback(self.node.destroy_node)
+            self.incoming = Incoming(self.node)
             self.executor = executor(context=self.context)
             made.callback(self.executor.shutdown)
             self.executor.add_node(self.node)
@@ -121,14 +127,13 @@ class IsolatedNode(Closing):
         self._made.callback(self._thread.join, timeout=5.0)
 
     def _spin(self) -> None:
-        incoming = Incoming(self.node)
         while self.context.ok() and not self._ending.is_set():
             try:
                 self.executor.spin_once(timeout_sec=0.2)
             except ExternalShutdownException:
                 return
             except Exception as error:  # noqa: BLE001 - whatever the bytes of a message lead to
-                incoming.refuse('executor', error)
+                self.incoming.refuse('executor', error)
             with self._came:
                 self._rounds += 1
                 self._came.notify_all()

@@ -156,7 +156,7 @@ class RosWorld(World):
     @property
     def refused(self) -> int:
         """How many messages could not be read."""
-        return sum(client.refused for client in self._clients.values())
+        return self._own.incoming.refused
 
     @property
     def running(self) -> tuple[str, ...]:

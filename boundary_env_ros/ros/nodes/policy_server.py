@@ -53,7 +53,7 @@ class PolicyServer(ContractNode):
         return super().refused + sum(agent.refused for agent in self._agents)
 
     def configure(self) -> None:
-        """Listen, and offer the services; they answer ``NOT_ACTIVE`` until the node is."""
+        """Offer the services; they answer ``NOT_ACTIVE`` until the node is active."""
         self._agents = tuple(
             AgentServices(self, agent, self._waiting) for agent in self.contract.agents
         )

@@ -18,7 +18,6 @@ from boundary_env_ros.cli.command import (
     ros_command,
     ros_options,
     run_option,
-    SECONDS,
     user_option,
 )
 
@@ -30,6 +29,19 @@ from boundary_env_ros.cli.command import (
 @run_option
 @option('--no-record', is_flag=True, help='start no recorder, if the contract requires none')
 @option('--services', is_flag=True, help='offer the environment as ROS services, too')
+@option(
+    '--websocket',
+    default='',
+    metavar='ADDRESS',
+    help='offer the services over WebSocket, too, at HOST:PORT',
+)
+@option(
+    '--origin',
+    'origins',
+    multiple=True,
+    metavar='URL',
+    help='a web page of this origin may call them there',
+)
 @option(
     '--probe',
     is_flag=True,
@@ -48,6 +60,10 @@ def up(**options: Any) -> int:
 
       boundary-env up warehouse_cart --simulated
       boundary-env up my_robot.yaml --run runs/monday
+
+    Over WebSocket there are no passwords: who reaches the address can drive the robot.
+
+      boundary-env up warehouse_cart --simulated --pacing lockstep --websocket 127.0.0.1:8480
 
     Exit codes:
       0  stopped by Ctrl-C, SIGTERM or SIGHUP
@@ -75,38 +91,6 @@ def watch(**options: Any) -> int:
       2  wrong arguments, no ROS, or no nodes found
     """
     return int(ros_command('watch')(**options))
-
-
-@click.command(cls=Command)
-@option('--bind', 'host', default='127.0.0.1', metavar='ADDRESS', help='address to listen on')
-@option(
-    '--port', type=click.IntRange(0, 65535), default=8480, metavar='N', help='port; 0: a free one'
-)
-@option(
-    '--origin',
-    'origins',
-    multiple=True,
-    metavar='URL',
-    help='a web page of this origin may call it',
-)
-@option('--timeout', type=SECONDS, default=30.0, metavar='S', help='longest wait for an answer')
-@ros_options
-def serve(**options: Any) -> int:
-    """
-    Offer the services to clients without ROS, over WebSocket.
-
-    Start the nodes with --services beside it. A message {"type": "env/reset/req", "id": 1, "body":
-    {...}} has the fields of the request as JSON. Every client of the port can drive the robot: it
-    listens on this machine alone unless --bind says otherwise, and it knows no passwords. Needs
-    ROS 2 and aiohttp.
-
-      boundary-env serve
-
-    Exit codes:
-      0  ended by Ctrl-C or SIGTERM
-      2  wrong arguments, no ROS, or the port is taken
-    """
-    return int(ros_command('serve')(**options))
 
 
 @click.command(cls=Command)

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.spaces import observation_values
@@ -131,7 +131,7 @@ class ContractEnv:
             self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
             self._listen()
         # A recorded world has its episodes already, and no use for a drawn seed.
-        if seed is None and not getattr(self._world, 'recorded', False):
+        if seed is None and not self._world.recorded:
             seed = draw()
         self._idle = 'the last reset failed'
         self._images.clear()
@@ -216,16 +216,8 @@ class ContractEnv:
 
     def _listen(self) -> None:
         """Have the world tell its events, once there is one and a callback."""
-        if self._world is None or not self._callbacks:
-            return
-        listen = getattr(self._world, 'listen', None)
-        if listen is None:
-            raise RequestRejected(
-                f'{type(self._world).__name__} tells no events to an environment. '
-                'Over ROS use boundary_env_ros.ros.client.BoundaryClient.on.',
-                ResultCode.UNSUPPORTED,
-            )
-        listen(self._tell)
+        if self._world is not None and self._callbacks:
+            self._world.listen(self._tell)
 
     def _tell(self, event: EnvironmentEvent) -> None:
         for kind, callback in self._callbacks:
@@ -271,11 +263,4 @@ class ContractEnv:
 
     def _ask(self, method: str, agent: str, **arguments: Any) -> Any:
         world = self._asked()
-        ask = getattr(world, 'ask', None)
-        if ask is None:
-            raise RequestRejected(
-                f'{type(world).__name__} cannot be asked (expected a world with a plugin). '
-                "Use the world 'embedded' or 'ros'.",
-                ResultCode.UNSUPPORTED,
-            )
-        return ask(method, {'agent': agent_of(world.agents, agent), **arguments})
+        return world.ask(method, {'agent': agent_of(world.agents, agent), **arguments})

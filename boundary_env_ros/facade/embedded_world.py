@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
 from boundary_env_ros.core.environment.input_events import (
     Begin,
     BeginEpisode,
@@ -56,7 +56,13 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import check_actions, check_legal, check_open, check_running
+from boundary_env_ros.facade.world import (
+    check_actions,
+    check_legal,
+    check_open,
+    check_running,
+    World,
+)
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
@@ -68,7 +74,7 @@ from boundary_env_ros.storage.run_writer import RunWriter
 Sink = Callable[[Output | ActionRequest | GateDecision | SavedState], None]
 
 
-class EmbeddedWorld:
+class EmbeddedWorld(World):
     """
     A world with all agents of a contract, in this process.
 
@@ -309,15 +315,15 @@ class EmbeddedWorld:
                 self._events[agent] = Events(self._contract, self._digest)
                 self._events[agent].status(boundary.environment.status(self._instant()))
 
-    def _tell(self, events: Happenings) -> None:
+    def _tell(self, agent: str, record: object) -> None:
         if self._listener is not None:
-            for event in events:
+            for event in self._events[agent].of(record):
                 self._listener(event)
 
     def _tell_pushed(self) -> None:
         if self._events and self._plugin is not None:
             for push in self._plugin.pushed():
-                self._tell(self._events[push.agent].pushed(push))
+                self._tell(push.agent, push)
 
     def _sink(self, record: Output | ActionRequest | GateDecision | SavedState) -> None:
         if self._record is not None:
@@ -327,11 +333,8 @@ class EmbeddedWorld:
                 self._record.recording.flush(index=bounds)
         if self._to is not None:
             self._to(record)
-        if self._events:
-            if isinstance(record, Transition):
-                self._tell(self._events[record.id.agent].transition(record))
-            elif isinstance(record, EpisodeStatus):
-                self._tell(self._events[record.id.agent].status(record))
+        if isinstance(record, (Transition, EpisodeStatus)):
+            self._tell(record.id.agent, record)
 
     # One agent -----------------------------------------------------------------------------------
 
@@ -397,8 +400,7 @@ class EmbeddedWorld:
                 for name, text in published(whole).items():
                     self._plugin.document(boundary.documents[name], text)
             self._sink(whole)
-            if self._events:
-                self._tell(self._events[boundary.agent].decision(whole))
+            self._tell(boundary.agent, whole)
             self._apply(boundary, Decided(decision=whole, now=now))
 
     def _apply(self, boundary: Boundary, event: InputEvent) -> None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 import math
 from pathlib import Path
@@ -34,16 +34,20 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import agent_of, check_open, check_running
+from boundary_env_ros.facade.world import agent_of, check_open, check_running, World
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import Entry, RecordSource
+from boundary_env_ros.storage.records import RecordSource
 
 #: The option of a reset that names an episode of the record.
 EPISODE = 'episode'
+
+
+#: A transition, and when the recorder had it, ns.
+Recorded = tuple[Transition, int]
 
 
 @frozen
@@ -55,18 +59,18 @@ class RecordedEpisode:
     ----------
     index
         Its place among the episodes of the agent, counted from 0.
-    entries
+    steps
         Its transitions, that of the reset first.
 
     """
 
     index: int
-    entries: Sequence[Entry]
+    steps: Sequence[Recorded]
 
     @property
     def reset(self) -> Transition:
         """The transition that it begins with."""
-        return transition_of(self.entries[0])
+        return self.steps[0][0]
 
 
 def recorded_episodes(source: RecordSource, agent: str = '') -> Iterator[RecordedEpisode]:
@@ -86,30 +90,23 @@ def recorded_episodes(source: RecordSource, agent: str = '') -> Iterator[Recorde
         If the record has no transitions, or a bad one.
 
     """
-    index, empty = 0, True
-    entries = (
-        entry
+    index, episode = 0, list[Recorded]()
+    steps = (
+        (entry.record, entry.log_time)
         for entry in source.entries(Transition)
-        if not agent or transition_of(entry).id.agent == agent
+        if isinstance(entry.record, Transition) and agent in ('', entry.record.id.agent)
     )
-    for _, group in groupby(entries, key=lambda entry: transition_of(entry).id.episode_id):
-        empty, episode = False, list(group)
-        if transition_of(episode[0]).kind is Kind.RESET:
-            yield RecordedEpisode(index=index, entries=episode)
+    for _, group in groupby(steps, key=lambda step: step[0].id.episode_id):
+        episode = list(group)
+        if episode[0][0].kind is Kind.RESET:
+            yield RecordedEpisode(index=index, steps=episode)
             index += 1
-    if empty:
+    if not episode:
         # Says what there is instead; of another agent there may be something.
         next(source.transitions())
 
 
-def transition_of(entry: Entry) -> Transition:
-    """Return the transition of an entry that is one."""
-    transition = entry.record
-    assert isinstance(transition, Transition)  # nothing else was asked for
-    return transition
-
-
-class ReplayWorld:
+class ReplayWorld(World):
     """
     A recorded run, stepped through as it was delivered to one agent then.
 
@@ -132,11 +129,6 @@ class ReplayWorld:
         Deliver black images where the record has none, instead of refusing it.
     client
         Not used: a record has no client.
-
-    Attributes
-    ----------
-    recorded
-        Tells the facade that an episode needs no seed to be drawn.
 
     Raises
     ------
@@ -173,15 +165,14 @@ class ReplayWorld:
         self._specs = image_fields(loaded.contract)
         self._source = open_records(self._path)
         self._episodes: Iterator[RecordedEpisode] = iter(())
-        self._steps: deque[Entry] = deque()
-        self._pictures: RecordedImages | None = None
+        self._steps: deque[Recorded] = deque()
         self._last: Transition | None = None
         self._index = -1
         self._first_difference: int | None = None
         self._closed = False
-        self._begin_anew()
+        self._rewind()
         # A record that does not fit is refused before anybody steps it.
-        first = self._following()
+        first = next(self._episodes, None)
         if first is None:
             raise RecordError(
                 f'{self._path} has no episode that begins with its reset. '
@@ -247,60 +238,25 @@ class ReplayWorld:
                 f'(expected {known}, got {wanted}). Leave them out, or name another episode.'
             )
         self._index, self._first_difference = episode.index, None
-        self._last, self._steps = None, deque(episode.entries[1:])
+        self._last, self._steps = None, deque(episode.steps[1:])
         if reset.truncated:
             raise ResetFailed(
                 f'The recorded reset of the episode {episode.index} in '
                 f'{self._path} failed ({reset.ending}). Continue with the next one.'
             )
-        return {self._agent: self._deliver(episode.entries[0])}
+        return {self._agent: self._deliver(*episode.steps[0])}
 
-    def _begin_anew(self) -> None:
-        """Open the record at its beginning, for transitions and images."""
-        self._episodes = recorded_episodes(self._source, self._agent)
-        self._pictures, self._last = None, None
+    def _rewind(self) -> None:
+        """Begin with the record again, with its transitions and its images."""
+        self._episodes = map(self._checked, recorded_episodes(self._source, self._agent))
+        self._pictures = RecordedImages(self._source, self._specs)
+        self._last = None
 
-    def _found(self, which: object, seed: int | None) -> RecordedEpisode:
-        if which is not None:
-            return self._searched(lambda one: _is(which, one), f'the episode {which!r}')
-        if seed is not None and not self._any_seed:
-            return self._searched(lambda one: one.reset.seed == seed, f'the seed {seed}')
-        episode = self._following()
-        if episode is None and self._loop:
-            self._begin_anew()
-            episode = self._following()
-        if episode is None:
-            raise RequestRejected(
-                f'All episodes of {self._path} were replayed. '
-                'loop=True begins with the first again.',
-                ResultCode.UNKNOWN_EPISODE,
-            )
-        return episode
-
-    def _searched(self, is_it: Callable[[RecordedEpisode], bool], what: str) -> RecordedEpisode:
-        self._begin_anew()
-        seeds: list[int] = []
-        while (episode := self._following()) is not None:
-            if is_it(episode):
-                return episode
-            seeds.append(episode.reset.seed)
-        few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
-        raise RequestRejected(
-            f'Not recorded: {what}. {self._path} has {len(seeds)} episodes, with '
-            f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
-            'takes every seed.',
-            ResultCode.UNKNOWN_EPISODE,
-        )
-
-    def _following(self) -> RecordedEpisode | None:
-        episode = next(self._episodes, None)
-        if episode is not None:
-            self._check_digest(episode.reset)
-        return episode
-
-    def _check_digest(self, reset: Transition) -> None:
+    def _checked(self, episode: RecordedEpisode) -> RecordedEpisode:
+        """Return an episode of this contract."""
+        reset = episode.reset
         if reset.id.digest == self._loaded.digest:
-            return
+            return episode
         pacing = reset.pacing.name.lower()
         hint = (
             f" It was recorded in {pacing}: pass pacing='{pacing}' (run: --pacing {pacing})."
@@ -311,6 +267,36 @@ class ReplayWorld:
             f'The run was recorded under another contract (expected the digest '
             f'{self._loaded.digest}, got {reset.id.digest}: {reset.contract} '
             f'{reset.contract_version}, in {self._path}).{hint}'
+        )
+
+    def _found(self, which: object, seed: int | None) -> RecordedEpisode:
+        """Return the episode that is named, or the first with a seed; without either the next."""
+        by_seed = which is None and seed is not None and not self._any_seed
+        if which is None and not by_seed:
+            episode = next(self._episodes, None)
+            if episode is None and self._loop:
+                self._rewind()
+                episode = next(self._episodes)
+            if episode is None:
+                raise RequestRejected(
+                    f'All episodes of {self._path} were replayed. '
+                    'loop=True begins with the first again.',
+                    ResultCode.UNKNOWN_EPISODE,
+                )
+            return episode
+        self._rewind()
+        seeds: list[int] = []
+        for episode in self._episodes:
+            if episode.reset.seed == seed if by_seed else _is(which, episode):
+                return episode
+            seeds.append(episode.reset.seed)
+        few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
+        what = f'the seed {seed}' if by_seed else f'the episode {which!r}'
+        raise RequestRejected(
+            f'Not recorded: {what}. {self._path} has {len(seeds)} episodes, with '
+            f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
+            'takes every seed.',
+            ResultCode.UNKNOWN_EPISODE,
         )
 
     # Stepping ------------------------------------------------------------------------------------
@@ -338,27 +324,21 @@ class ReplayWorld:
         """
         check_open(self._closed)
         check_running(self.running)
-        unknown = set(actions) - {self._agent}
-        if unknown:
-            raise LinkError(
-                f'Unknown agents (expected {self._agent}, '
-                f'got {", ".join(sorted(unknown))} as well).'
-            )
+        for other in actions:
+            agent_of(self.agents, other)
         request = as_request(actions.get(self._agent, ()))
-        entries = self._closed_next()
+        steps = self._closed_next()
         # Of a chunk the first; before it may stand steps that no action closed.
         recorded, step = next(
-            ((r.action, t.id.step) for t in map(transition_of, entries) if (r := t.request)),
-            ((), 0),
+            ((t.request.action, t.id.step) for t, _ in steps if t.request), ((), 0)
         )
         difference = _difference(recorded, request.action)
         if difference and self._first_difference is None:
             self._first_difference = step
         results = []
-        for entry in entries:
-            result = self._deliver(entry, request.action, difference, recorded)
-            results.append(result)
-            request.on_result(result)
+        for each in steps:
+            results.append(self._deliver(*each, request.action, difference, recorded))
+            request.on_result(results[-1])
         return {self._agent: tuple(results)}
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
@@ -367,32 +347,25 @@ class ReplayWorld:
         check_running(self.running)
         return {self._agent: ()}
 
-    def _closed_next(self) -> list[Entry]:
+    def _closed_next(self) -> list[Recorded]:
         """Return what was delivered together then: up to what the next recorded action closed."""
-        entries: list[Entry] = []
+        steps: list[Recorded] = []
         while self._steps:
-            entries.append(self._steps.popleft())
-            transition = transition_of(entries[-1])
-            request = transition.request
-            if transition.terminated or transition.truncated:
-                return entries
+            steps.append(self._steps.popleft())
+            transition, request = steps[-1][0], steps[-1][0].request
+            following = self._steps[0][0].request if self._steps else None
             if request is None:
-                if transition.overrun:
+                if transition.overrun and not (transition.terminated or transition.truncated):
                     continue
-                return entries
-            following = transition_of(self._steps[0]).request if self._steps else None
+                return steps
             # Another chunk may have taken the place of the rest of this one.
             replaced = following is not None and following.sequence != request.sequence
             if closed_by(transition, request) or replaced or not self._steps:
-                return entries
-        raise self._torn()
-
-    def _torn(self) -> PeerLost:
-        last = self._last
+                return steps
+        last, self._last = self._last, None
         assert last is not None  # an episode runs
-        self._last = None
         tear = f' ({self._source.tear})' if self._source.tear else ''
-        return PeerLost(
+        raise PeerLost(
             f'The record of the episode {self._index} in {self._path} breaks off '
             f'after step {last.id.step}, while it runs{tear}. The environment '
             'or the recorder died there. Call reset() for the next episode.'
@@ -400,14 +373,15 @@ class ReplayWorld:
 
     def _deliver(
         self,
-        entry: Entry,
+        transition: Transition,
+        log_time: int,
         asked: Vector = (),
         difference: float | None = None,
         recorded: Vector = (),
     ) -> StepResult:
         """Return what a transition was delivered as, and how the two actions compare."""
-        images, unresolved = self._images(entry)
-        self._last = transition = transition_of(entry)
+        images, unresolved = self._images(transition, log_time)
+        self._last = transition
         return StepResult(
             transition=transition,
             delivered=transition.closed,
@@ -426,18 +400,15 @@ class ReplayWorld:
 
     # Images --------------------------------------------------------------------------------------
 
-    def _images(self, entry: Entry) -> tuple[dict[str, Image], tuple[str, ...]]:
+    def _images(
+        self, transition: Transition, log_time: int
+    ) -> tuple[dict[str, Image], tuple[str, ...]]:
         """Return the images of an observation, and the fields that show another one."""
-        transition = transition_of(entry)
         images: dict[str, Image] = {}
         unresolved: list[str] = []
         for spec in self._specs:
             reference = next(f.image for f in transition.after if f.name == spec.name)
-            if self._pictures is None:
-                self._pictures = RecordedImages(self._source, self._specs)
-            message = (
-                None if reference is None else self._pictures.message(reference, entry.log_time)
-            )
+            message = None if reference is None else self._pictures.message(reference, log_time)
             if message is not None:
                 images[spec.name] = pixels_of(spec, message)
                 continue
@@ -458,7 +429,6 @@ class ReplayWorld:
         """Let go of the record."""
         self._closed = True
         self._steps.clear()
-        self._pictures = None
 
 
 def _is(which: object, episode: RecordedEpisode) -> bool:

@@ -16,24 +16,42 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import entry_points
 import inspect
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from boundary_env_ros.core.contract.model import Contract, Pacing, slices_of
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.events import EnvironmentEvent
 from boundary_env_ros.core.gate.commands import translate
-from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError
+from boundary_env_ros.errors import (
+    EpisodeEnded,
+    InvalidAction,
+    LinkError,
+    RequestRejected,
+    ResultCode,
+)
 from boundary_env_ros.facade.steps import StepRequest, StepResult
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 GROUP = 'boundary_env_ros.worlds'
 
 
+@runtime_checkable
 class World(Protocol):
     """
     One client's conversation with one world, on behalf of the agents that it steps.
 
     Every call has a deadline and raises a named error when it passes; none returns half an answer.
+    This is all that environments, runner and policies call. A subclass has what not every world
+    can do, :meth:`ask` and :meth:`listen`, as refusals.
+
+    Attributes
+    ----------
+    recorded
+        Whether its episodes are recorded ones, so that none needs a seed to be drawn.
+
     """
+
+    recorded: bool = False
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -105,6 +123,38 @@ class World(Protocol):
         At once: nothing is sent, and nothing waited for. In lockstep there are none.
         """
         ...
+
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
+        """
+        Ask the plugin of a simulated robot; see :meth:`.plugin_robot.PluginRobot.ask`.
+
+        Raises
+        ------
+        RequestRejected
+            If there is none, or it has no such method.
+
+        """
+        raise RequestRejected(
+            f'{type(self).__name__} cannot be asked (expected a world with a plugin). '
+            "Use the world 'embedded' or 'ros'.",
+            ResultCode.UNSUPPORTED,
+        )
+
+    def listen(self, listener: Callable[[EnvironmentEvent], None]) -> None:
+        """
+        Call back with every event of every agent, in the thread of the caller, within its call.
+
+        Raises
+        ------
+        RequestRejected
+            If it tells none.
+
+        """
+        raise RequestRejected(
+            f'{type(self).__name__} tells no events to an environment. '
+            'Over ROS use boundary_env_ros.ros.client.BoundaryClient.on.',
+            ResultCode.UNSUPPORTED,
+        )
 
     def close(self) -> None:
         """End what this client began, and let go of all that it holds. May be called again."""
@@ -301,7 +351,7 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     ------
     LinkError
         If no world of that name is installed, which lists those that are, or it takes no such
-        arguments, which lists these.
+        arguments, which lists these; if what it makes lacks a part of :class:`World`.
 
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -317,5 +367,10 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     except TypeError as error:
         taken = ', '.join(list(signature.parameters)[1:])
         raise LinkError(f'The world {name!r} takes ({taken}): {error}.') from error
-    world: World = make(loaded, **arguments)
+    world = make(loaded, **arguments)
+    if not isinstance(world, World):
+        raise LinkError(
+            f'The world {name!r} is none (expected all of {World.__module__}.World, got '
+            f'{type(world).__name__}). Let it be a subclass.'
+        )
     return world

@@ -17,7 +17,13 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST, OPERATOR_STOP
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
+from boundary_env_ros.core.environment.events import EnvironmentEvent
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    GateState,
+    GateStatus,
+)
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -42,6 +48,7 @@ from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
+from boundary_env_ros.ros.contract_node import RATE
 from boundary_env_ros.ros.conversions import (
     decoded,
     from_bytes,
@@ -53,7 +60,7 @@ from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import Incoming, most_of_request
+from boundary_env_ros.ros.message_guard import most_of_request
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -109,7 +116,7 @@ class AgentClient:
         Name of the client in the record.
     holder
         Tells this client from another of the same name: two processes must not share a lease.
-    startup_timeout
+    startup_timeout, sink
         See :class:`boundary_env_ros.ros.world.RosWorld`.
 
     Attributes
@@ -128,12 +135,18 @@ class AgentClient:
         client: str,
         holder: str,
         startup_timeout: float,
+        sink: Callable[[object], None] | None,
     ) -> None:
         contract = loaded.contract
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
         self.client, self._holder = client, holder
         self._startup_timeout = startup_timeout
-        self._transitions: deque[tuple[Transition, ClockReading]] = deque()
+        self._in_background = sink is not None
+        self._sink = sink or (lambda record: None)
+        # Also of the episodes of others, while this client waits for none.
+        self._transitions: deque[tuple[Transition, ClockReading]] = deque(
+            maxlen=names.RECORD.depth
+        )
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
         self._gate: GateStatus | None = None
@@ -147,23 +160,31 @@ class AgentClient:
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
-        self._incoming, self._subscriptions = Incoming(self._node), list[Any]()
-        for kind, topic, callback, qos in (
-            (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),
-            (
-                msg.EpisodeStatus,
-                names.EPISODE_STATUS,
-                with_info(self._on_episode),
-                names.LATCHED_MANY,
-            ),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
-        ):
+        if sink is not None:
+            # Before the others: of what has come, a step is told before the ending it led to.
+            for kind, topic, record in (
+                (msg.GateDecision, names.GATE_DECISION, GateDecision),
+                (msg.EnvironmentEvent, names.PUSHED, EnvironmentEvent),
+            ):
+                self._listen(kind, topic, partial(self._on_other, record), names.RECORD)
+        self._subscriptions = [
             self._listen(kind, topic, callback, qos)
+            for kind, topic, callback, qos in (
+                (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),
+                (
+                    msg.EpisodeStatus,
+                    names.EPISODE_STATUS,
+                    with_info(self._on_episode),
+                    names.LATCHED_MANY,
+                ),
+                (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
+            )
+        ]
         for spec in image_fields(contract):
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
             kind = message_class(spec.type)
             hear = partial(self._on_image, spec.name, header_stamp(kind))
-            self._listen(kind, spec.topic, hear, kept)
+            self._subscriptions.append(self._listen(kind, spec.topic, hear, kept))
         self._requests = self._node.create_publisher(
             msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
         )
@@ -174,12 +195,12 @@ class AgentClient:
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> None:
+    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
         topic = self._named(topic)
-        guarded = self._incoming.guarded(topic, callback)
-        self._subscriptions.append(
-            self._node.create_subscription(kind, topic, guarded, qos, raw=True)
-        )
+        # A caller that lets in what has waited has all of it at once, which is no flood.
+        rate = RATE if self._in_background else 0.0
+        guarded = self._own.incoming.subscription(topic, None, callback, rate)
+        return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
     # Receiving -----------------------------------------------------------------------------------
 
@@ -187,13 +208,21 @@ class AgentClient:
         transition = from_bytes(Transition, data)
         self._heard(info)
         delivered = not_before(self._clock.now(), transition.closed)
-        self._transitions.append((transition, delivered))
+        try:
+            self._sink(transition)
+        finally:
+            # Last, so that whoever waits for it finds what was made of it, and in any case.
+            self._transitions.append((transition, delivered))
 
     def _on_episode(self, data: bytes, info: Any) -> None:
         status = from_bytes(EpisodeStatus, data)
         if status.id.digest == self._digest:
             self._heard(info)
             self._episode = status
+        self._sink(status)
+
+    def _on_other(self, kind: type[GateDecision | EnvironmentEvent], data: bytes) -> None:
+        self._sink(from_bytes(kind, data))
 
     def _heard(self, info: Any) -> None:
         """Take note of a heartbeat of the environment; it may have waited to be let in."""
@@ -600,7 +629,7 @@ class AgentClient:
     def _resolve(self, name: str, stamp: int, patience: float) -> bytes | None:
         deadline = time.monotonic() + patience
         while True:
-            for found, data in reversed(self._images[name]):
+            for found, data in reversed(tuple(self._images[name])):
                 if found == stamp:
                     return data
             if time.monotonic() > deadline:

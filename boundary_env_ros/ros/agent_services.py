@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 import json
 import threading
+import time
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.space_fields import (
 )
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
+from boundary_env_ros.core.environment.events import Events
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
@@ -38,13 +38,14 @@ from boundary_env_ros.core.service_requests import (
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
     EpisodeEnded,
     InvalidAction,
     LinkError,
+    LinkTimeout,
     PeerLost,
     RequestRejected,
     ResetNeeded,
@@ -55,16 +56,17 @@ from boundary_env_ros.facade.contract_env import WORLD
 from boundary_env_ros.facade.rendering import as_text
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, RATE
-from boundary_env_ros.ros.conversions import from_bytes, from_msg, message_class, to_msg
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
+from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.plugin_wire import pixels_in
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
-# For the last answers, s.
-_LAST_WORD = 2.0
+# For the last answers, s, and for one of the gate.
+_LAST_WORD, _GATE_ANSWERS = 2.0, 10.0
 
 # For a step that was answered by its ending to come back, before a reset is refused, s.
 _COMING_BACK = 1.0
@@ -102,7 +104,7 @@ class AgentServices:
     def __init__(self, node: ContractNode, agent: str, waiting: CallbackGroup) -> None:
         contract = node.contract
         self._node, self.agent, self.contract = node, agent, contract
-        # Of what was heard last; held for a moment only.
+        # Of the calls that are answered; held for a moment only.
         self._lock = threading.Condition()
         # Of the world: a call that has it may take long.
         self._conversation = threading.Lock()
@@ -111,34 +113,37 @@ class AgentServices:
         # The client that holds the episode, and the ending of that; empty while it runs.
         self._client = self._episode_id = self._over = ''
         self._status: EpisodeStatus | None = None
-        self._last: Transition | None = None
-        self._seen: OrderedDict[str, Transition] = OrderedDict()
+        #: The last step of each episode; of the latest episode it is the last one here.
+        self._seen: dict[str, Transition] = {}
         self._events = Events(contract, node.loaded.digest)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
         self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
         )
-        # In this order: of what has come, the executor takes a step before the ending it led to.
-        for message, topic, callback, qos in (
-            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
-            (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
-            (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
-            (msg.EnvironmentEvent, names.PUSHED, self._on_pushed, names.RECORD),
+        #: Is called with the message of each event, in the thread that receives.
+        self.on_event: Callable[[Any], None] | None = None
+        self._gate = node.own(
+            node.destroy_client,
+            node.create_client(
+                srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
+            ),
+        )
+        self._answers = {
+            names.EVALUATE_ACTIONS: self._answering(srv.EvaluateActions, self._evaluate_actions)
+        }
+        for name, answer in (
+            (names.RESET, self._reset),
+            (names.STEP, self._step),
+            (names.BATCH_STEP, self._batch_step),
+            (names.OBSERVE, self._observe),
+            (names.SPACES, self._spaces),
+            (names.RENDER, self._render),
+            (names.PLAN, self._plan),
+            (names.CLOSE, self._close),
         ):
-            place = contract.topic_of(agent, topic)
-            node.add_subscription(message, place, callback, qos, raw=True, rate=RATE)
-        for kind, name, answer in (
-            (srv.Reset, 'reset', self._reset),
-            (srv.Step, 'step', self._step),
-            (srv.BatchStep, 'batch_step', self._batch_step),
-            (srv.Observe, 'observe', self._observe),
-            (srv.Spaces, 'spaces', self._spaces),
-            (srv.Render, 'render', self._render),
-            (srv.Plan, 'plan', self._plan),
-            (srv.Close, 'close', self._close),
-        ):
-            place = contract.topic_of(agent, f'{node.get_name()}/{name}')
-            node.add_service(kind, place, self._answering(kind, answer), group=waiting)
+            kind, place = names.SERVICES[name], contract.topic_of(agent, name)
+            made = node.add_service(kind, place, self._answering(kind, answer), group=waiting)
+            self._answers[name] = made.callback
 
     def activate(self) -> None:
         """Make the client, which looks for environment and gate from now on."""
@@ -150,6 +155,7 @@ class AgentServices:
             domain_id=node.context.get_domain_id(),
             client=node.get_name(),
             agent=self.agent,
+            sink=self._on_record,
         )
 
     def deactivate(self) -> None:
@@ -171,46 +177,36 @@ class AgentServices:
             )
         return self._world
 
+    @property
+    def refused(self) -> int:
+        """How many messages of environment, gate and robot could not be read."""
+        return 0 if self._world is None else self._world.refused
+
     # Events --------------------------------------------------------------------------------------
 
-    def _on_transition(self, data: bytes) -> None:
-        transition = from_bytes(Transition, data)
-        self._note(transition)
-        self._say(self._events.transition(transition), transition.closed)
-
-    def _on_decision(self, data: bytes) -> None:
-        decision = from_bytes(GateDecision, data)
-        self._say(self._events.decision(decision), decision.commanded or decision.received)
-
-    def _on_status(self, data: bytes) -> None:
-        status = from_bytes(EpisodeStatus, data)
-        self._status = status
-        self._say(self._events.status(status), status.stamp)
-
-    def _on_pushed(self, data: bytes) -> None:
-        self._say(self._events.pushed(from_bytes(EnvironmentEvent, data)), None)
-
-    def _say(self, events: Happenings, at: ClockReading | None) -> None:
-        for event in events:
-            self._event.publish(to_msg(event, at or self._node.clock.now()))
-
-    def _note(self, transition: Transition) -> None:
-        """Keep the newest transition, from wherever it came first."""
-        with self._lock:
-            last = self._last
-            # Another episode may be of an environment on another host, with another steady clock.
-            begins = transition.kind is Kind.RESET and (
-                last is None or transition.id.episode_id != last.id.episode_id
-            )
-            if not begins and last is not None and transition.closed.steady <= last.closed.steady:
-                return
-            self._last = transition
-            self._seen[transition.id.episode_id] = transition
-            self._seen.move_to_end(transition.id.episode_id)
-            while len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)
+    def _on_record(self, record: object) -> None:
+        """Keep what may be asked for, and publish what it means; in the thread that receives."""
+        at: ClockReading | None = None
+        if isinstance(record, Transition):
+            at, episode_id = record.closed, record.id.episode_id
+            # One after the other: a call that looks has the step before or this one.
+            seen = {key: last for key, last in self._seen.items() if key != episode_id}
+            self._seen = dict([*seen.items(), (episode_id, record)][-_REMEMBERED:])
+        elif isinstance(record, GateDecision):
+            at = record.commanded or record.received
+        elif isinstance(record, EpisodeStatus):
+            at, self._status = record.stamp, record
+        for event in self._events.of(record):
+            message = to_msg(event, at or self._node.clock.now())
+            self._event.publish(message)
+            if self.on_event is not None:
+                self.on_event(message)
 
     # Services ------------------------------------------------------------------------------------
+
+    def call(self, name: str, request: Any) -> Any:
+        """Return the answer to a request, as over ROS: by the name of the service there."""
+        return self._answers[name](request, names.SERVICES[name].Response())
 
     def _answering(self, kind: Any, answer: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
         """Return a callback that answers as told, or with the error alone."""
@@ -251,7 +247,6 @@ class AgentServices:
                 client=request.client,
             )
             transition = begun[self.agent].transition
-            self._note(transition)
             self._client, self._over = request.client, ''
             self._episode_id = episode_id = transition.id.episode_id
         return srv.Reset.Response(
@@ -309,7 +304,6 @@ class AgentServices:
                 return closed, completed, _result(error)
             closed += (result.transition for result in results)
             completed += 1
-            self._note(closed[-1])
             self._over = self._over or closed[-1].ending
             if self._over:
                 break
@@ -382,6 +376,18 @@ class AgentServices:
                 f'Unknown source (expected {", ".join((*cameras, WORLD))}, got {source!r}).'
             )
         return srv.Render.Response(image=self._picture(cameras[source]))
+
+    def _evaluate_actions(self, request: Any) -> Any:
+        """Ask the gate, whose own service this is over ROS."""
+        _ = self.world
+        until = time.monotonic() + _GATE_ANSWERS
+        answer = ask(self._gate, request, until=until, patience=SIGN_OF_LIFE)
+        if answer is None:
+            raise LinkTimeout(
+                f'{self._gate.srv_name} did not answer within {_GATE_ANSWERS:g} s. '
+                'Is the gate alive?'
+            )
+        return answer
 
     def _by_world(self, mode: str) -> Any:
         answer = self._ask('render', mode=mode)
@@ -498,12 +504,12 @@ class AgentServices:
 
     def _newest(self, episode_id: str = '') -> Transition:
         """Return the last transition, of an episode or of all."""
-        with self._lock:
-            last = self._seen.get(episode_id) if episode_id else self._last
-        if last is None and episode_id:
-            raise self._unknown(episode_id)
-        if last is None:
+        seen = self._seen
+        if not episode_id and not seen:
             raise ResetNeeded('No episode was observed yet. Call reset first.')
+        last = seen.get(episode_id or next(reversed(seen)))
+        if last is None:
+            raise self._unknown(episode_id)
         return last
 
 

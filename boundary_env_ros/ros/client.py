@@ -41,9 +41,9 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.conversions import from_msg, to_msg
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
 S = TypeVar('S')
@@ -53,18 +53,6 @@ Callback = Callable[[EnvironmentEvent], None]
 
 # For the callbacks of events that have come, when the client is closed, s.
 _LAST_EVENTS = 5.0
-# In the order in which clients are announced: a node that answers the last has found the others.
-SERVICES = (
-    (names.RESET, srv.Reset),
-    (names.STEP, srv.Step),
-    (names.BATCH_STEP, srv.BatchStep),
-    (names.OBSERVE, srv.Observe),
-    (names.RENDER, srv.Render),
-    (names.PLAN, srv.Plan),
-    (names.EVALUATE_ACTIONS, srv.EvaluateActions),
-    (names.CLOSE, srv.Close),
-    (names.SPACES, srv.Spaces),
-)
 # What must not be asked twice: it moves the robot.
 _ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
 
@@ -154,16 +142,18 @@ class BoundaryClient(Closing):
         # A callback that never returns must not keep the process.
         self._telling = threading.Thread(target=self._tell, name='boundary_events', daemon=True)
 
-        self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
+        self._own = IsolatedNode(
+            'boundary_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
+        )
         node = self._own.node
-        self._clients = {name: node.create_client(kind, name) for name, kind in SERVICES}
-        self._listener = self._listen(self._on_event)
+        self._clients = {
+            name: node.create_client(kind, name) for name, kind in names.SERVICES.items()
+        }
+        self._listener = self._own.incoming.listen(
+            msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
+        )
         self._own.spin_in_thread('boundary_client')
         self._telling.start()
-
-    def _listen(self, callback: Callable[[Any], None]) -> Any:
-        incoming = Incoming(self._own.node)
-        return incoming.listen(msg.EnvironmentEvent, names.EVENT, callback, names.RECORD)
 
     @property
     def is_done(self) -> bool:
@@ -391,10 +381,6 @@ class BoundaryClient(Closing):
 
         return stop
 
-    def on_message(self, callback: Callable[[Any], None]) -> None:
-        """Call back with every event as its message, on the thread that receives."""
-        self._listen(callback)
-
     def _on_event(self, message: Any) -> None:
         event = from_msg(EnvironmentEvent, message)
         if event.kind is EventKind.TERMINATION:
@@ -418,18 +404,7 @@ class BoundaryClient(Closing):
     # Calling -------------------------------------------------------------------------------------
 
     def _call(self, name: str, **fields: Any) -> Any:
-        return self.call(name, self._clients[name].srv_type.Request(**fields))
-
-    def call(self, name: str, request: Any) -> Any:
-        """
-        Call a service by its name, such as ``names.STEP``, and return its answer.
-
-        Raises
-        ------
-        BoundaryError
-            If the answer is an error, and nothing of what was asked for was carried out.
-
-        """
+        """Return the answer of a service, or raise its error if nothing at all was carried out."""
         if self._closed:
             raise LinkError('The client is closed. Create a new one.')
         client, once = self._clients[name], name in _ONCE
@@ -447,6 +422,7 @@ class BoundaryClient(Closing):
                 f'{self._startup_timeout:g} s). Start the nodes with `boundary-env up CONTRACT '
                 '--services`.'
             )
+        request = names.SERVICES[name].Request(**fields)
         until, patience = time.monotonic() + self.timeout, SIGN_OF_LIFE / 2.0
         answer = ask(client, request, until=until, patience=math.inf if once else patience)
         if answer is None:

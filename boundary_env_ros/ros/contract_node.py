@@ -555,10 +555,10 @@ class ContractNode(LifecycleNode):
 
     def add_service(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
-    ) -> None:
-        """Offer a service until the cleanup, in a callback group of its own if it waits."""
+    ) -> Any:
+        """Return a service that lives until the cleanup, in a group of its own if it waits."""
         made = self.create_service(kind, name, callback, callback_group=group)
-        self.own(self.destroy_service, made)
+        return self.own(self.destroy_service, made)
 
     def own(self, destroy: Callable[[Any], object], entity: Any) -> Any:
         """Return an entity that is destroyed at the cleanup."""

@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.executors import let_in
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
 # Messages of one topic that are let in at once: a flood does not keep others waiting.
@@ -50,6 +51,11 @@ class IsolatedNode(Closing):
     executor
         Makes its executor.
 
+    Attributes
+    ----------
+    incoming
+        What guards its callbacks.
+
     Raises
     ------
     LinkError
@@ -70,6 +76,9 @@ class IsolatedNode(Closing):
         self._ending = threading.Event()
         # Reentrant: a signal may end the program within a callback.
         self._spinning = threading.RLock()
+        self._thread: threading.Thread | None = None
+        # How much has come in that thread, and what of it each waiting thread knows.
+        self._rounds, self._came, self._known = 0, threading.Condition(), threading.local()
         with ExitStack() as made:
             self.context = _context(domain_id)
             # It may have been shut down already.
@@ -92,6 +101,7 @@ class IsolatedNode(Closing):
                     f'Not a namespace of ROS (expected one such as cart_1, got {namespace!r}).'
                 ) from error
             made.callback(self.node.destroy_node)
+            self.incoming = Incoming(self.node)
             self.executor = executor(context=self.context)
             made.callback(self.executor.shutdown)
             self.executor.add_node(self.node)
@@ -112,21 +122,34 @@ class IsolatedNode(Closing):
 
     def spin_in_thread(self, name: str) -> None:
         """Receive in a thread of its own from now on."""
-        thread = threading.Thread(target=self._spin, name=name, daemon=True)
-        thread.start()
-        self._made.callback(thread.join, timeout=5.0)
+        self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        self._thread.start()
+        self._made.callback(self._thread.join, timeout=5.0)
 
     def _spin(self) -> None:
-        with suppress(ExternalShutdownException):
-            while self.context.ok() and not self._ending.is_set():
+        while self.context.ok() and not self._ending.is_set():
+            try:
                 self.executor.spin_once(timeout_sec=0.2)
+            except ExternalShutdownException:
+                return
+            except Exception as error:  # noqa: BLE001 - whatever the bytes of a message lead to
+                self.incoming.refuse('executor', error)
+            with self._came:
+                self._rounds += 1
+                self._came.notify_all()
 
     def spin(self, seconds: float) -> None:
         """
-        Let one message in, if one comes within so many seconds.
+        Let one message in, if one comes within so many seconds, or has since this thread did last.
 
         Any thread may do so; while another does, this one waits for it.
         """
+        if self._thread is not None:
+            known = getattr(self._known, 'rounds', -1)
+            with self._came:
+                self._came.wait_for(lambda: self._rounds != known, seconds)
+                self._known.rounds = self._rounds
+            return
         if not self._spinning.acquire(timeout=max(seconds, 0.001)):
             return
         try:
@@ -137,7 +160,9 @@ class IsolatedNode(Closing):
             self._spinning.release()
 
     def drain(self) -> None:
-        """Let all messages in that have come by now."""
+        """Let all messages in that have come by now; a thread of its own has."""
+        if self._thread is not None:
+            return
         with self._spinning:
             if self.context.ok() and not self._ending.is_set():
                 for subscription in tuple(self.node.subscriptions):

@@ -86,6 +86,16 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Serve the conversation to any ROS client, and publish events.',
         ),
         DeclareLaunchArgument(
+            'websocket',
+            default_value='',
+            description='Address at which it is served over WebSocket, too: 127.0.0.1:8480.',
+        ),
+        DeclareLaunchArgument(
+            'origins',
+            default_value='',
+            description='Origins of web pages that may call it there, with spaces between.',
+        ),
+        DeclareLaunchArgument(
             'log_level',
             default_value='info',
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -156,6 +166,8 @@ class Boundary(Action):
             run=Path(given('run')) if given('record') == 'true' else None,
             robot=self._robot,
             services=given('services') == 'true',
+            websocket=given('websocket'),
+            origins=given('origins'),
         ):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':

@@ -11,6 +11,7 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.storage.records import ContractDescription, TOPICS
 
 ACTION_REQUEST = 'boundary/action_request'
@@ -45,6 +46,20 @@ SPACES = 'policy_server/spaces'
 RENDER = 'policy_server/render'
 PLAN = 'policy_server/plan'
 CLOSE = 'policy_server/close'
+
+#: The whole conversation with a policy, in the order in which clients are announced: a node that
+#: answers the last has found the others. The gate answers ``EVALUATE_ACTIONS``.
+SERVICES = {
+    RESET: srv.Reset,
+    STEP: srv.Step,
+    BATCH_STEP: srv.BatchStep,
+    OBSERVE: srv.Observe,
+    RENDER: srv.Render,
+    PLAN: srv.Plan,
+    EVALUATE_ACTIONS: srv.EvaluateActions,
+    CLOSE: srv.Close,
+    SPACES: srv.Spaces,
+}
 
 
 def profile(depth: int, *, reliable: bool, latched: bool = False) -> QoSProfile:

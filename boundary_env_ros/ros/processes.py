@@ -92,6 +92,8 @@ def boundary_nodes(
     run: Path | None,
     robot: str = '',
     services: bool = False,
+    websocket: str = '',
+    origins: str = '',
     probe: bool = False,
 ) -> tuple[NodeSpec, ...]:
     """
@@ -109,10 +111,16 @@ def boundary_nodes(
         The node that is the robot, ``simulated_robot``; empty: its drivers are started elsewhere.
     services
         Whether the conversation is served to any ROS client.
+    websocket, origins
+        Parameters of the node that serves it; with the first it is served in any case.
     probe
         Whether the gate measures the timeouts of the drivers first: the robot moves.
 
     """
+    server = NodeSpec(
+        name='policy_server',
+        parameters={**parameters, 'websocket': websocket, 'origins': origins},
+    )
     of_gate = {**parameters, 'probe_on_activation': True} if probe else parameters
     recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
     return (
@@ -120,7 +128,7 @@ def boundary_nodes(
         *((NodeSpec(name=robot, parameters=parameters),) if robot else ()),
         *gates(contract, of_gate),
         NodeSpec(name='environment', parameters=parameters),
-        *((NodeSpec(name='policy_server', parameters=parameters),) if services else ()),
+        *((server,) if services or websocket else ()),
     )
 
 

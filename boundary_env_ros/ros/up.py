@@ -39,6 +39,8 @@ def up(
     no_record: bool,
     run: Path | None,
     services: bool,
+    websocket: str,
+    origins: tuple[str, ...],
     probe: bool,
     one_process: bool,
     namespace: str,
@@ -59,6 +61,8 @@ def up(
         Whether there is no recorder, and its folder; None: ``runs/CONTRACT-DATE-TIME``.
     services
         Whether the conversation is served to any ROS client.
+    websocket, origins
+        Address at which it is served over WebSocket, too, and whose web pages may call it there.
     probe
         Whether the gate measures the timeouts of the drivers first: the robot moves.
     one_process
@@ -95,6 +99,8 @@ def up(
         run=place,
         robot='simulated_robot' if simulated else '',
         services=services,
+        websocket=websocket,
+        origins=' '.join(origins),
         probe=probe,
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)

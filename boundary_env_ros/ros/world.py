@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 import json
 import math
@@ -37,6 +37,7 @@ from boundary_env_ros.facade.world import (
     check_open,
     check_running,
     due,
+    World,
 )
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
@@ -64,13 +65,13 @@ _TURN = 0.02
 Closed = Mapping[str, list[StepResult]]
 
 
-class RosWorld:
+class RosWorld(World):
     """
     A client of the nodes of one namespace; see :class:`boundary_env_ros.facade.world.World`.
 
     It owns a ROS context, so that any number of worlds live in one process, beside any other use
     of rclpy, and closing one touches no other. It receives in the thread of its caller, while that
-    waits; every wait has a deadline.
+    waits, unless every record is asked for; every wait has a deadline.
 
     Parameters
     ----------
@@ -87,6 +88,11 @@ class RosWorld:
         Seconds to wait for environment and gate to be found.
     agent
         The agent, if this client steps it alone; default: all of the contract, together.
+    sink
+        Is called with every :class:`Transition`, :class:`GateDecision` and :class:`EpisodeStatus`
+        of these agents as it comes, of any client's episode, and with each
+        :class:`EnvironmentEvent` that a plugin pushes. The world then receives in a thread of its
+        own, and several threads may call it, though one at a time resets or steps.
 
     Raises
     ------
@@ -104,6 +110,7 @@ class RosWorld:
         client: str = '',
         startup_timeout: float = 10.0,
         agent: str = '',
+        sink: Callable[[object], None] | None = None,
     ) -> None:
         contract = loaded.contract
         agents = (agent_of(contract.agents, agent),) if agent else contract.agents
@@ -127,12 +134,15 @@ class RosWorld:
                     client=client,
                     holder=holder,
                     startup_timeout=startup_timeout,
+                    sink=sink,
                 )
                 for each in agents
             }
             self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
             self._undiscovered = bool(self._contract.episode.reset.service)
+            if sink is not None:
+                self._own.spin_in_thread('boundary_world')
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not
         # leave its episode to a timeout.
@@ -142,6 +152,11 @@ class RosWorld:
     def agents(self) -> tuple[str, ...]:
         """The agents that this client steps."""
         return tuple(self._clients)
+
+    @property
+    def refused(self) -> int:
+        """How many messages could not be read."""
+        return self._own.incoming.refused
 
     @property
     def running(self) -> tuple[str, ...]:

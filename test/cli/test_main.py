@@ -36,7 +36,7 @@ Output = pytest.CaptureFixture[str]
 def test_commands_are_in_groups() -> None:
     assert [' '.join(words) for words in NAMES] == [
         *(f'contract {name}' for name in ('init', 'check', 'show', 'diff', 'schema')),
-        *('demo', 'up', 'watch', 'serve', 'run', 'operator'),
+        *('demo', 'up', 'watch', 'run', 'operator'),
         *('audit', 'replay', 'report', 'inspect', 'compare'),
         *(f'episodes {name}' for name in ('list', 'label')),
         *('bag import', 'bag recover', 'export'),
@@ -224,7 +224,7 @@ def test_progress_is_shown_on_a_terminal_only(
 # Whatever is typed -------------------------------------------------------------------------------
 
 FILES = [str(path) for path in sorted(BAD.rglob('*.yaml'))]
-UNTIL_CTRL_C = {('demo',), ('serve',), ('up',), ('watch',), ('operator',)}
+UNTIL_CTRL_C = {('demo',), ('up',), ('watch',), ('operator',)}
 WORDS = st.one_of(
     st.sampled_from([words for words in COMMANDS if words not in UNTIL_CTRL_C]),
     st.sampled_from(['--json', '--contract', '--bag', '--path', '--help', '--', '-', '', '-h']),

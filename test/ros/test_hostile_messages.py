@@ -120,7 +120,12 @@ def doors(node: ContractNode) -> list[tuple[Any, Callable[[bytes], object]]]:
         two = len(inspect.signature(subscription.callback).parameters) == 2
         return lambda data: subscription.callback(*((data, INFO) if two else (data,)))
 
-    return [(subscription.msg_type, door(subscription)) for subscription in node.subscriptions]
+    found = list(node.subscriptions)
+    if isinstance(node, PolicyServer):
+        worlds = [agent.world._own.node for agent in node._agents]
+        # That of the clock is rclpy's own, and decodes in its executor.
+        found += [s for each in worlds for s in each.subscriptions if s.raw]
+    return [(subscription.msg_type, door(subscription)) for subscription in found]
 
 
 def test_no_message_ends_a_node(node: ContractNode) -> None:

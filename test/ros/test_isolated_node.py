@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a context of its own leaves nothing: when it is let go of, or cannot be made."""
+"""A node with a context of its own leaves nothing, and its thread lives on whatever arrives."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import String
 
 from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
-from support.ros_world import ports_of, reserved_domain
+from support.ros_world import ports_of, reserved_domain, SOON, wait_until
 
 pytestmark = pytest.mark.ros
 
@@ -58,6 +61,29 @@ def test_a_context_that_somebody_else_has_shut_down_is_let_go_of_all_the_same(
         own.spin_in_thread('own_node')
         own.context.shutdown()
     assert 'own_node' not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize('executor', [SingleThreadedExecutor, fastest_executor])
+def test_what_a_message_leads_to_does_not_end_the_thread(domain: int, executor: Any) -> None:
+    heard: list[str] = []
+
+    def hear(message: String) -> None:
+        heard.append(message.data)
+        if message.data == 'bad':
+            # As rclpy does within its own callbacks, of a time that there cannot be.
+            raise ValueError(message.data)
+
+    with (
+        IsolatedNode('own', domain_id=domain, executor=executor) as own,
+        IsolatedNode('other', domain_id=domain) as other,
+    ):
+        own.node.create_subscription(String, 'said', hear, 10)
+        own.spin_in_thread('own_node')
+        publisher = other.node.create_publisher(String, 'said', 10)
+        wait_until(publisher.get_subscription_count, SOON, 'the subscriber')
+        for word in ('bad', 'good'):
+            publisher.publish(String(data=word))
+        wait_until(lambda: heard == ['bad', 'good'], SOON, 'the message after the bad one')
 
 
 def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(

@@ -25,9 +25,10 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from diagnostic_msgs.msg import KeyValue
 from lifecycle_msgs.msg import Transition as Lifecycle
 
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
-from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     DigestMismatch,
     EpisodeEnded,
@@ -303,6 +304,22 @@ def test_a_client_that_is_refused_ends_nothing_of_the_one_before_it_on_the_link(
         (stepped,) = link.step({'cart': (0.0, 0.0)})['cart']
         assert not stepped.transition.ending
     link.close()
+
+
+def test_a_sink_has_every_record_and_costs_no_step_if_it_fails(world: World) -> None:
+    records: list[object] = []
+
+    def sink(record: object) -> None:
+        records.append(record)
+        raise ZeroDivisionError
+
+    link = RosWorld(world.loaded, domain_id=world.domain_id, sink=sink)
+    link.reset(seed=3, options=CLEAR, wrappers=())
+    (stepped,) = link.step({'cart': (0.0, 0.0)})['cart']
+    assert stepped.transition.id.step == 1
+    assert stepped.transition in records
+    link.close()
+    assert {type(record) for record in records} == {Transition, EpisodeStatus, GateDecision}
 
 
 @contextmanager

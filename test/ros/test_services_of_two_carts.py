@@ -4,8 +4,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+import json
+import re
+from typing import Any
 
 import pytest
 
@@ -34,7 +39,8 @@ def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Carts
     folder = tmp_path_factory.mktemp('carts')
     # On a busy machine a client is found in seconds; an episode must not end meanwhile.
     changes = {**PATIENT, 'lockstep': {'deadline': _LONG}}
-    with carts_world(folder, 'lockstep', changes, services=True) as world:
+    services = {'websocket': '127.0.0.1:0'} if find_spec('aiohttp') else True
+    with carts_world(folder, 'lockstep', changes, services=services) as world:
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)
@@ -106,3 +112,30 @@ def test_each_agent_has_services_of_its_own_and_refuses_who_means_another(
         assert (
             refused.result.message == f"Another agent is here (expected '{agent}', got '{other}')."
         )
+
+
+def test_each_agent_has_a_socket_of_its_own_and_hears_of_itself_alone(carts: CartsWorld) -> None:
+    aiohttp = pytest.importorskip('aiohttp', reason='needs boundary_env_ros[http]')
+    places = re.findall(r'ws://\S+', carts.processes['policy_server'].log.read_text())
+    assert [place.rpartition('/')[0].rpartition('/')[2] for place in places] == list(AGENTS)
+
+    async def of(place: str) -> set[str]:
+        agents: set[str] = set()
+
+        async def call(name: str, **body: object) -> Any:
+            await ws.send_json({'type': f'env/{name}/req', 'id': name, 'body': body})
+            while (told := await ws.receive_json(timeout=_LONG))['type'] == 'env/state_push':
+                agents.add(told['body']['id']['agent'])
+            return told['body']
+
+        async with aiohttp.ClientSession() as session, session.ws_connect(place) as ws:
+            began = await call('reset', client='ws', options=json.dumps(APART))
+            stepped = await call('step', episode_id=began['episode_id'], action=AHEAD)
+            agents.add(stepped['observation']['id']['agent'])
+            await call('close', episode_id=began['episode_id'], client='ws')
+        return agents
+
+    async def both() -> list[set[str]]:
+        return await asyncio.gather(*(of(place) for place in places))
+
+    assert asyncio.run(both()) == [{agent} for agent in AGENTS]

@@ -96,7 +96,7 @@ class CartsWorld:
     changes
         Of the contract.
     services
-        Whether the services of the conversation are served.
+        Whether the services of the conversation are served, or parameters of the node that does.
     one_process
         Whether the nodes share a process.
 
@@ -111,7 +111,7 @@ class CartsWorld:
         pacing: str,
         changes: Mapping[str, Any] = PATIENT,
         *,
-        services: bool = False,
+        services: bool | Mapping[str, str] = False,
         one_process: bool = False,
     ) -> None:
         self._one_process = one_process
@@ -126,7 +126,10 @@ class CartsWorld:
             NodeSpec(name='simulated_robot', parameters={**common, **_ROBOT}),
             *gates(self.env.contract, common),
             NodeSpec(name='environment', parameters=common),
-            *(NodeSpec(name='policy_server', parameters=common) for _ in range(services)),
+            *(
+                NodeSpec(name='policy_server', parameters={**common, **each})
+                for each in ([{} if services is True else services] if services else ())
+            ),
         )
         self._logs = folder / 'logs'
         self._killed: list[str] = []
@@ -239,7 +242,7 @@ class CartsWorld:
 
 @contextmanager
 def carts_world(
-    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT, **options: bool
+    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT, **options: Any
 ) -> Iterator[CartsWorld]:
     """Run two carts on a domain that nobody else uses."""
     previous = dict(os.environ)

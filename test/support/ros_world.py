@@ -376,7 +376,7 @@ class World:
     recorder
         Whether a recorder runs, and is required.
     services
-        Whether the services of the conversation are served.
+        Whether the services of the conversation are served, or parameters of the node that does.
     robot, gate
         Parameters of the simulated robot, and of the gate.
     changes
@@ -396,7 +396,7 @@ class World:
         pacing: str = 'realtime',
         namespace: str = '',
         recorder: bool = False,
-        services: bool = False,
+        services: bool | Mapping[str, str] = False,
         robot: Mapping[str, float] | None = None,
         gate: Mapping[str, str | float | bool] | None = None,
         changes: Mapping[str, Any] | None = None,
@@ -428,7 +428,8 @@ class World:
         if recorder:
             self._specs['recorder'] = {**common, 'run': str(self.run)}
         if services:
-            self._specs['policy_server'] = common
+            own = services if isinstance(services, Mapping) else {}
+            self._specs['policy_server'] = {**common, **own}
         self._stack = ExitStack()
         self.processes: dict[str, NodeProcess] = {}
         self._envs: list[BoundaryEnv] = []

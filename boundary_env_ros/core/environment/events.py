@@ -159,6 +159,16 @@ class Events:
 
     # What is heard -------------------------------------------------------------------------------
 
+    def of(self, record: object) -> Happenings:
+        """Take a record or a push, and return the events that it is; of most there are none."""
+        if isinstance(record, Transition):
+            return self.transition(record)
+        if isinstance(record, GateDecision):
+            return self.decision(record)
+        if isinstance(record, EpisodeStatus):
+            return self.status(record)
+        return self.pushed(record) if isinstance(record, (Push, EnvironmentEvent)) else ()
+
     def status(self, status: EpisodeStatus) -> Happenings:
         """
         Take a state of the episode.

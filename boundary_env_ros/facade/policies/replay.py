@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.decision import Source
 from boundary_env_ros.errors import BoundaryError, DigestMismatch
 from boundary_env_ros.facade.policies.baselines import NoOpPolicy
 from boundary_env_ros.facade.policies.policy import Array
-from boundary_env_ros.facade.replay_world import recorded_episodes, transition_of
+from boundary_env_ros.facade.replay_world import recorded_episodes
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.reader import open_records
 
@@ -66,7 +66,7 @@ class ReplayPolicy:
         size, digests = loaded.contract.action_size, set()
         for episode in recorded_episodes(open_records(path)):
             digests.add(episode.reset.id.digest)
-            actions = tuple(transition_of(each).requested_action for each in episode.entries[1:])
+            actions = tuple(step.requested_action for step, _ in episode.steps[1:])
             self._recorded.append((episode.reset.seed, actions))
         if not self._recorded:
             raise BoundaryError(f'{path} has no episode to replay.')

@@ -56,12 +56,7 @@ def tell(events: Events, said: Iterable[Said]) -> list[EnvironmentEvent]:
     """Let somebody hear what was published, and return the events that come of it."""
     found: list[EnvironmentEvent] = []
     for each in said:
-        if isinstance(each, EpisodeStatus):
-            found += events.status(each)
-        elif isinstance(each, GateDecision):
-            found += events.decision(each)
-        else:
-            found += events.transition(each)
+        found += events.of(each)
     return found
 
 

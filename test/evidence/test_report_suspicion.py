@@ -15,10 +15,10 @@ from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
-    RuleResult,
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.rules.causes import CAUSES
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, KINDS
@@ -36,9 +36,10 @@ def calm(transitions: list[Transition], contract: Contract) -> Transition:
 
 def ruled(reason: Reason, outcome: Verdict, **more: object) -> Change:
     """Return what makes a rule of the gate do something in a step."""
+    [cause, *_] = (c for c in CAUSES if (c.reason, c.outcome) == (reason, outcome))
 
     def change(step: Transition) -> Transition:
-        result = RuleResult(rule='a_rule', outcome=outcome, reason=reason, value=0.4, limit=0.5)
+        result = cause.result('', 0.4, 0.5)
         last = replace(step.decisions[-1], rules=(result,), verdict=outcome, **more)  # type: ignore[arg-type]
         return replace(step, decisions=(*step.decisions[:-1], last))
 

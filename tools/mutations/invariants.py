@@ -252,8 +252,8 @@ _MUST_IT_STOP = (
     Mutation(
         'The emergency stop stops',
         MACHINERY,
-        '    if inputs.emergency_stop:',
-        '    if False:',
+        ' if inputs.emergency_stop else ()',
+        ' if False else ()',
         (_PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',),
     ),
     Mutation(
@@ -311,8 +311,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of the environment stops',
         MACHINERY,
-        '(since is None or not since <= limit)',
-        'False',
+        '(since is not None and since <= limit)',
+        'True',
         (
             _SILENCE + 'silence_stops_within_its_bound_though_the_policy_goes_on',
             _LOCKSTEP + 'the_silence_of_the_environment_stops_in_lockstep_too',
@@ -418,8 +418,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of the policy stops',
         MACHINERY,
-        '    if awaited and since is not None and since > limit:',
-        '    if False:',
+        ' if since > limit else ()',
+        ' if False else ()',
         (
             _SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',
             _SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',
@@ -906,8 +906,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A second publisher on what the gate goes by stops',
         MACHINERY,
-        'for each in inputs.foreign_publishers:',
-        'for each in ():',
+        ' for x in inputs.foreign_publishers)',
+        ' for x in ())',
         (_HEALTH + 'two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named',),
     ),
     Mutation(
@@ -1172,8 +1172,8 @@ _REST = (
     Mutation(
         'A clock that jumps stops',
         MACHINERY,
-        '    if error is not None and abs(error) > limit and not limits.lockstep:',
-        '    if False:',
+        ' if jumped else ()',
+        ' if False else ()',
         (_HEALTH + 'a_clock_that_jumps_stops_the_robot_to_the_end',),
     ),
     Mutation(
@@ -1241,15 +1241,36 @@ _REST = (
     Mutation(
         'A foreign publisher stops',
         MACHINERY,
-        '    if inputs.foreign_commands:\n',
-        '    if False:\n',
+        "('', inputs.foreign_commands)",
+        "('', 0)",
         (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
+    ),
+    Mutation(
+        'A battery below its level stops',
+        'core/gate/rules/battery.py',
+        'if level < rule.min:',
+        'if False:',
+        ('core/gate/test_battery.py::test_a_battery_below_its_level_stops_the_robot_and_says_so',),
+    ),
+    Mutation(
+        'A number below its range stops',
+        'core/gate/rules/interlock.py',
+        'if rule.low is not None and value < rule.low:',
+        'if False:',
+        ('core/gate/test_interlock.py::test_an_open_door_stops_the_robot_by_the_next_timer',),
+    ),
+    Mutation(
+        'A number above its range stops',
+        'core/gate/rules/interlock.py',
+        'elif rule.high is not None and value > rule.high:',
+        'elif False:',
+        ('core/gate/test_interlock.py::test_the_bound_that_is_broken_is_told_in_its_unit',),
     ),
     Mutation(
         'A policy over its latency budget too often stops',
         MACHINERY,
-        '    if asks and rule is not None and count > rule.exceeded:',
-        '    if False:',
+        ' or count <= rule.exceeded:',
+        ' or True:',
         (_HEALTH + 'a_policy_that_is_too_slow_too_often_stops_until_it_is_quick_again',),
     ),
     Mutation(
@@ -1913,8 +1934,8 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'The end of the episode stops',
         MACHINERY,
-        '    if inputs.over:\n',
-        '    if False:\n',
+        ' if inputs.over else ()',
+        ' if False else ()',
         (
             _RULES + 'each_reason_to_stop_and_its_bound',
             _LEASES + 'at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver',

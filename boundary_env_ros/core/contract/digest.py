@@ -17,6 +17,8 @@ from boundary_env_ros.core.contract.safety import Safety
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
 _ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
+#: What a digest calls a section, where it is not called so in a contract.
+_NAMED = {'workspace': 'workspaces'}
 
 
 def digest_of(contract: Contract) -> str:
@@ -39,8 +41,7 @@ def _by_section(rules: Sequence[Any]) -> Mapping[str, object]:
     """Return what is said to each rule, by the name of its section."""
     named: dict[str, list[object]] = {'obstacles': [], 'workspaces': []}
     for rule in rules:
-        section = 'workspaces' if rule.section == 'workspace' else rule.section
-        named.setdefault(section, []).append(_meaning(rule))
+        named.setdefault(_NAMED.get(rule.section, rule.section), []).append(_meaning(rule))
     return named
 
 

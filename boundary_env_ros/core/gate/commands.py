@@ -196,12 +196,10 @@ def _difference(
         allowed = min(max(value, -most), most)
         # What is too small to be seen in a sum limits nothing.
         if allowed != value and (refused or was + allowed != was + value):
-            change: dict[str, Any] = {'dimension': start + index, 'before': was + value}
-            if not refused:
-                change['after'] = was + allowed
-            limit, unit = math.copysign(most, value), group.unit[index]
+            numbers = '', value, math.copysign(most, value), group.unit[index], start + index
+            after = None if refused else was + allowed
             cause = BEYOND if refused else BOUNDS
-            results.append(cause.result('', value, limit, unit, **change))
+            results.append(cause.result(*numbers, was + value, after))
         command.append(was + allowed)
     return command, results
 

@@ -37,8 +37,7 @@ REST = (0.1, -0.1, 0.04, 0.04, 0.0, 0.0, 0.0, 0.0)
 
 
 def limits_of(contract: Contract) -> Limits:
-    safety = replace(contract.safety, rules=())
-    return altered(Limits(contract), safety=safety, needs={})
+    return altered(Limits(contract), said={}, needs={})
 
 
 def inputs(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> RuleInput:

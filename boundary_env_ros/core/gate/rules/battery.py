@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
-from boundary_env_ros.core.gate.rules.rule import is_seen, measured, Rule, SensorRule
+from boundary_env_ros.core.gate.rules.rule import measured, Rule, SensorRule
 from boundary_env_ros.core.gate.rules.rule_output import Cause
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
@@ -57,10 +57,10 @@ class Battery(SensorRule):
 
 
 def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[RuleResult]:
-    for rule in limits.safety.of(Battery):
+    for rule in limits.of(Battery):
         for level in measured(limits, inputs, rule):
             if level < rule.min:
                 yield _LOW.result(rule.name, level, rule.min)
 
 
-BATTERY = Rule(causes=(_LOW,), stops=_stops, asked=is_seen, keys=Battery)
+BATTERY = Rule(causes=(_LOW,), stops=_stops, of_world=True, keys=Battery)

@@ -139,6 +139,6 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
         if limits.reject_beyond[i] and not low <= value <= high:
             least, most = limits.room(i, inputs.previous_command)
             if not least <= value <= most:
-                bound, change = low if value < low else high, {'dimension': i, 'before': value}
-                results.append(BEYOND.result('', value, bound, limits.unit[i], **change))
+                bound = low if value < low else high
+                results.append(BEYOND.result('', value, bound, limits.unit[i], i, value))
     return tuple(results)

@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import OF_VALUE, Paths, Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
-from boundary_env_ros.core.gate.rules.rule import is_seen, measured, Rule, SensorRule
+from boundary_env_ros.core.gate.rules.rule import measured, Rule, SensorRule
 from boundary_env_ros.core.gate.rules.rule_output import Cause
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
@@ -79,7 +79,7 @@ class Interlock(SensorRule):
 
 
 def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[RuleResult]:
-    for rule in limits.safety.of(Interlock):
+    for rule in limits.of(Interlock):
         for value in measured(limits, inputs, rule):
             if rule.low is not None and value < rule.low:
                 yield _OUTSIDE.result(rule.name, value, rule.low, rule.unit)
@@ -87,4 +87,4 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
                 yield _OUTSIDE.result(rule.name, value, rule.high, rule.unit)
 
 
-INTERLOCK = Rule(causes=(_OUTSIDE,), stops=_stops, asked=is_seen, keys=Interlock)
+INTERLOCK = Rule(causes=(_OUTSIDE,), stops=_stops, of_world=True, keys=Interlock)

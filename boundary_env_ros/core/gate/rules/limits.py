@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import math
+from typing import Any, TypeVar
 
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
@@ -21,6 +22,8 @@ from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
 from boundary_env_ros.core.sources.usable import is_fresh, is_measured
 from boundary_env_ros.frozen import frozen, replace
+
+T = TypeVar('T')
 
 FEEDBACK = 'feedback'
 ALIVE = 'alive'
@@ -93,6 +96,8 @@ class Limits:
 
     Attributes
     ----------
+    said, kinds
+        What the contract says to the rules with a sensor of their own, and to which of them.
     needs
         By name, every input that the rules or the seeding of the limits go by.
     declared
@@ -134,6 +139,8 @@ class Limits:
         if command_timeout is not None:
             self.safety = replace(contract.safety, command_timeout=command_timeout)
         self.needs = _needs(contract)
+        self.kinds = frozenset(map(type, contract.safety.rules))
+        self.said: Mapping[type, tuple[Any, ...]] = {k: contract.safety.of(k) for k in self.kinds}
         self.names, self.unit = contract.command_dimensions, contract.command_unit
         self.low = low or contract.flat('low')
         self.high = high or contract.flat('high')
@@ -165,6 +172,10 @@ class Limits:
         self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
         self.profile: MotionLimits | None
         self.plan()
+
+    def of(self, rule: type[T]) -> tuple[T, ...]:
+        """Return what the contract says to a rule with a sensor."""
+        return self.said.get(rule, ())
 
     def plan(self) -> None:
         """Set which dimensions follow a profile, and that."""

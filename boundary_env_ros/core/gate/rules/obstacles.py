@@ -21,7 +21,6 @@ from boundary_env_ros.core.contract.sources import CLOUD, RANGE, SCAN, Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.rule import (
-    is_seen,
     measured,
     Rule,
     safe_in_words,
@@ -214,7 +213,7 @@ def _up(value: float) -> str:
 
 def _stops(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> Iterator[RuleResult]:
     """Stop before what is near, on the side that the robot moves to or is asked to move to."""
-    for rule in limits.safety.of(Obstacle):
+    for rule in limits.of(Obstacle):
         for distance, valid, sign in _sides(limits, inputs, rule):
             if not _heads(rule.dimension, sign, inputs.previous_command, wanted):
                 continue
@@ -226,9 +225,10 @@ def _stops(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> Iterator
 
 def _slow_down(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
     """Limit the speed towards what is inside a slow-down zone, or would be reached too soon."""
+    seen = [(rule, _sides(limits, inputs, rule)) for rule in limits.of(Obstacle)]
     for apply in (_slow_zone, _collision):
-        for rule in limits.safety.of(Obstacle):
-            for distance, _, sign in _sides(limits, inputs, rule):
+        for rule, sides in seen:
+            for distance, _, sign in sides:
                 apply(rule, distance, sign, shaped)
 
 
@@ -280,6 +280,6 @@ OBSTACLES = Rule(
     causes=(_UNUSABLE, _NEAR, _SLOW, _SOON),
     stops=_stops,
     limits=_slow_down,
-    asked=is_seen,
+    of_world=True,
     keys=Obstacle,
 )

@@ -9,7 +9,7 @@ read and how old it may be, and what cannot be meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import math
 from typing import Annotated, ClassVar
 
@@ -120,17 +120,17 @@ class Rule:
         From what the gate knows, and the command that is asked for, to why the robot must stop.
     limits
         Takes from a command what may not be published; None if it takes nothing.
-    asked
-        Whether it is asked at all; None: always.
+    of_world
+        Whether it is about what the world shows, and asked when :func:`is_seen`.
     keys
         What a contract says to it; None if it has no sensor of its own.
 
     """
 
     causes: tuple[Cause, ...]
-    stops: Callable[[Limits, RuleInput, Vector | None], Iterator[RuleResult]]
+    stops: Callable[[Limits, RuleInput, Vector | None], Iterable[RuleResult]]
     limits: Callable[[Limits, RuleInput, LimitedCommand], None] | None = None
-    asked: Callable[[Limits, RuleInput], bool] | None = None
+    of_world: bool = False
     keys: type[SensorRule] | None = None
 
 

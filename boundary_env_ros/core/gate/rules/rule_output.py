@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.frozen import frozen
@@ -44,13 +42,10 @@ class Cause:
         return self.sentence or self.reason.text
 
     def result(
-        self,
-        of: str = '',
-        value: float | None = None,
-        limit: float | None = None,
-        unit: str = '',
-        **change: Any,
-    ) -> RuleResult:
+        self, of: str = '', value: float | None = None, limit: float | None = None,
+        unit: str = '', dimension: int = -1, before: float | None = None,
+        after: float | None = None,
+    ) -> RuleResult:  # fmt: skip
         """
         Return the result of the rule.
 
@@ -60,30 +55,28 @@ class Cause:
             Which sensor; empty if there is one alone.
         value, limit, unit
             The number that made it step in, its limit, and the unit of both.
-        change
-            ``dimension``, ``before`` and ``after``, where it is about one dimension.
+        dimension, before, after
+            Which dimension of the command it is about, and what that was and is.
 
         """
-        rule = f'{self.rule}.{of}' if of else self.rule
-        why: dict[str, Any] = {'rule': rule, 'outcome': self.outcome, 'reason': self.reason}
-        return RuleResult(**why, value=value, limit=limit, unit=unit, **change)
+        return RuleResult(
+            rule=f'{self.rule}.{of}' if of else self.rule, outcome=self.outcome,
+            reason=self.reason, dimension=dimension, before=before, after=after, value=value,
+            limit=limit, unit=unit,
+        )  # fmt: skip
 
 
 #: Why a command is none: it is out of bounds that refuse, or no rotation.
 BEYOND = Cause('bounds', Reason.OUT_OF_BOUNDS, Verdict.REJECTED)
 NO_ROTATION = Cause('rotation', Reason.NOT_A_ROTATION, Verdict.REJECTED)
 #: Why the limits on motion take something from a command, in the order in which they are asked.
-ON_MOTION = BOUNDS, ROTATION, TOGETHER, RATE, ACCELERATION, JERK = tuple(
-    Cause(rule, reason, Verdict.LIMITED)
-    for rule, reason in (
-        ('bounds', Reason.OUT_OF_BOUNDS),
-        ('rotation', Reason.NOT_A_ROTATION),
-        ('scale_together', Reason.SCALED_TOGETHER),
-        ('rate', Reason.RATE_LIMIT),
-        ('acceleration', Reason.ACCELERATION_LIMIT),
-        ('acceleration', Reason.JERK_LIMIT),
-    )
-)
+BOUNDS = Cause('bounds', Reason.OUT_OF_BOUNDS, Verdict.LIMITED)
+ROTATION = Cause('rotation', Reason.NOT_A_ROTATION, Verdict.LIMITED)
+TOGETHER = Cause('scale_together', Reason.SCALED_TOGETHER, Verdict.LIMITED)
+RATE = Cause('rate', Reason.RATE_LIMIT, Verdict.LIMITED)
+ACCELERATION = Cause('acceleration', Reason.ACCELERATION_LIMIT, Verdict.LIMITED)
+JERK = Cause('acceleration', Reason.JERK_LIMIT, Verdict.LIMITED)
+ON_MOTION = BOUNDS, ROTATION, TOGETHER, RATE, ACCELERATION, JERK
 
 
 @frozen
@@ -170,5 +163,4 @@ class LimitedCommand:
         """
         before, self.values[dimension] = self.values[dimension], after
         if self.explains:
-            change = {'dimension': dimension, 'before': before, 'after': after}
-            self.results.append(cause.result(of, value, limit, unit, **change))
+            self.results.append(cause.result(of, value, limit, unit, dimension, before, after))

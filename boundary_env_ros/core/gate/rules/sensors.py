@@ -14,20 +14,16 @@ from boundary_env_ros.core.gate.decision import (
     RuleResult,
 )
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
-from boundary_env_ros.core.gate.rules.rule import is_seen, Rule
+from boundary_env_ros.core.gate.rules.rule import Rule
 from boundary_env_ros.core.gate.rules.rule_output import Cause
 
 #: Name of the rule; that of the input follows after a dot.
 NAME = 'sensors'
 
 #: Why a sensor stops the robot that is silent, and one that is not usable; and so of the button.
-_OF_SENSOR, _OF_BUTTON = (
-    tuple(
-        Cause(name, reason, anomaly='silence')
-        for reason in (Reason.OBSERVATION_TIMEOUT, Reason.SENSOR_INVALID)
-    )
-    for name in (NAME, EMERGENCY_STOP)
-)
+_REASONS = Reason.OBSERVATION_TIMEOUT, Reason.SENSOR_INVALID
+_OF_SENSOR = tuple(Cause(NAME, reason, anomaly='silence') for reason in _REASONS)
+_OF_BUTTON = tuple(Cause(EMERGENCY_STOP, reason, anomaly='silence') for reason in _REASONS)
 
 
 def _sensors(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[RuleResult]:
@@ -37,9 +33,8 @@ def _sensors(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Ru
             # Only needed to seed the limits: its absence shows as an unknown previous command.
             continue
         measurement = measurement_of(inputs.measurements, name)
-        is_button = name == EMERGENCY_STOP
-        silent, unusable = _OF_BUTTON if is_button else _OF_SENSOR
-        of = '' if is_button else name
+        of = '' if name == EMERGENCY_STOP else name
+        silent, unusable = _OF_SENSOR if of else _OF_BUTTON
         if not need.fresh(measurement):
             age = None if measurement is None else measurement.age
             yield silent.result(of, age, need.most, 's')
@@ -63,4 +58,4 @@ def _not_seeding(limits: Limits, inputs: RuleInput) -> list[str]:
     ]
 
 
-SENSORS = Rule(causes=(*_OF_SENSOR, *_OF_BUTTON), stops=_sensors, asked=is_seen)
+SENSORS = Rule(causes=(*_OF_SENSOR, *_OF_BUTTON), stops=_sensors, of_world=True)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Trigger
 from boundary_env_ros.core.gate.rules.battery import BATTERY
@@ -49,13 +51,22 @@ SENSOR_RULES: tuple[type[SensorRule], ...] = tuple(rule.keys for rule in RULES i
 LIMITING = tuple(rule.limits for rule in RULES if rule.limits)
 
 
+@cache
+def _asked(said: frozenset[type], seen: bool) -> tuple[Rule, ...]:
+    """Return the rules that are asked under a contract that says something to some of them."""
+    return tuple(
+        rule
+        for rule in RULES
+        if (seen or not rule.of_world) and (rule.keys is None or rule.keys in said)
+    )
+
+
 def stops(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> tuple[RuleResult, ...]:
     """Return why the robot must stop, whatever was asked for; empty if it need not."""
     results: list[RuleResult] = []
-    for rule in RULES:
-        if rule.asked is None or rule.asked(limits, inputs):
-            results += rule.stops(limits, inputs, wanted)
-    by_timer = inputs.trigger is Trigger.TIMER
-    if inputs.stopped and by_timer and not results and is_seen(limits, inputs):
+    seen, by_timer = is_seen(limits, inputs), inputs.trigger is Trigger.TIMER
+    for rule in _asked(limits.kinds, seen):
+        results += rule.stops(limits, inputs, wanted)
+    if inputs.stopped and by_timer and not results and seen:
         results.append(STILL_STOPPED.result())
     return tuple(results)

@@ -41,7 +41,6 @@ from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.motion import limit_change
 from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
 from boundary_env_ros.core.gate.rules.rule import (
-    is_seen,
     Rule,
     safe_in_words,
     SensorRule,
@@ -214,7 +213,7 @@ class Workspace(SensorRule):
     def contradictions(self, contract: Contract) -> Iterator[Fault]:
         """Ask that a place is moved by speeds that can be brought to rest with its ``braking``."""
         yield from _units(contract, self)
-        yield from _lowered(contract, self, contract.flat('rate'))
+        yield from self.too_slow(contract, (), (), contract.flat('rate'))
         for braking, dimension in zip(self.braking, self.moved_by, strict=True):
             moved = contract.command_dimensions[dimension]
             most = contract.flat('stop')[dimension]
@@ -231,16 +230,11 @@ class Workspace(SensorRule):
         self, contract: Contract, low: Vector, high: Vector, rate: Vector
     ) -> Iterator[Fault]:
         """Ask that commands are lowered as fast as the robot is said to slow down."""
-        yield from _lowered(contract, self, rate)
-
-
-def _lowered(contract: Contract, place: Workspace, rate: Vector) -> Iterator[Fault]:
-    """Ask that commands are lowered as fast as the robot is said to slow down."""
-    for braking, dimension in zip(place.braking, place.moved_by, strict=True):
-        if braking > rate[dimension]:
-            moved = contract.command_dimensions[dimension]
-            expected = f'not more than `max_acceleration` ({rate[dimension]:g}) of {moved}'
-            yield (*place.path, 'braking'), expected, braking, _IN_TIME
+        for braking, dimension in zip(self.braking, self.moved_by, strict=True):
+            if braking > rate[dimension]:
+                moved = contract.command_dimensions[dimension]
+                expected = f'not more than `max_acceleration` ({rate[dimension]:g}) of {moved}'
+                yield (*self.path, 'braking'), expected, braking, _IN_TIME
 
 
 def _key(place: Workspace, dimension: int) -> str:
@@ -282,7 +276,7 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
     """
     if not inputs.previous_command:
         return
-    for place in limits.safety.of(Workspace):
+    for place in limits.of(Workspace):
         least, by_timer = inputs.previous_command, inputs.trigger is Trigger.TIMER
         course = _Course.of(limits, inputs, place, hold=_until_next_look(limits))
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
@@ -304,7 +298,7 @@ def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> N
     only that dimension is slowed down.
     """
     most = _fastest(limits, inputs.previous_command)
-    for place in limits.safety.of(Workspace):
+    for place in limits.of(Workspace):
         course = _Course.of(limits, inputs, place, hold=_until_the_driver_brakes(limits))
         if course is None or course.is_far(most):
             continue
@@ -699,5 +693,5 @@ class _Border:
 
 
 WORKSPACES = Rule(
-    causes=(_NO_ROOM, _NEARER), stops=_stops, limits=_keep_inside, asked=is_seen, keys=Workspace
+    causes=(_NO_ROOM, _NEARER), stops=_stops, limits=_keep_inside, of_world=True, keys=Workspace
 )

@@ -237,11 +237,10 @@ class Bench(CartSensors):
         """Let gate and environment read a message, each for itself."""
         stamp = stamp_of(message)
         captured = None if stamp is None else replace(self.stamp(), nanoseconds=stamp)
-        instants = {'captured': captured, 'published': published, 'arrived': arrived}
         for item in self._inputs:
             if f'/{item.topic}' != topic:
                 continue
-            reading = item.reading(message, **instants)
+            reading = item.reading(message, captured, published, arrived)
             if item.purpose is Purpose.GATE:
                 values, now = reading.values, self.instant()
                 measured = Measured(name=item.name, values=values, captured=captured, now=now)

@@ -31,6 +31,7 @@ from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import adapter, frame_of, measured, reader, stamp_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
+from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 from boundary_env_ros.frozen import frozen, replace
 
@@ -110,16 +111,15 @@ class Input:
             return self.publishers > 1 or self.name in (OPERATOR, EMERGENCY_STOP)
         return self.purpose is not Purpose.FIELD
 
-    def reading(self, message: Message, **instants: Any) -> Reading:
+    def reading(
+        self,
+        message: Message,
+        captured: Stamp | None = None,
+        published: Stamp | None = None,
+        arrived: Stamp | None = None,
+    ) -> Reading:
         """
-        Return what it reads from a message, and with it a frame that may not come.
-
-        Parameters
-        ----------
-        message
-            The message.
-        **instants
-            ``captured``, ``published`` and ``arrived``, as of a :class:`Reading`.
+        Return what it reads from a message, with these instants and a frame that may not come.
 
         Raises
         ------
@@ -130,7 +130,13 @@ class Input:
 
         """
         frame = self.other_frame(message) if self.frames else ''
-        return replace(self.read(message), frame=frame, **instants)
+        return replace(
+            self.read(message),
+            captured=captured,
+            published=published,
+            arrived=arrived,
+            frame=frame,
+        )
 
     def other_frame(self, message: Message) -> str:
         """

@@ -67,18 +67,16 @@ def inputs_of(
 
 @dataclass(slots=True, eq=False)
 class _Arrival:
-    """A message as it came, which is decoded once, with what the middleware says of it, ns."""
+    """
+    A message as it came, with what the middleware says of it, ns.
+
+    Once it is decoded, the message itself, with its instants.
+    """
 
     came: Any
-    decode: Callable[[Any], Message] | None = None
     published: int | None = None
     arrived: int | None = None
-
-    @property
-    def message(self) -> Message:
-        if self.decode is not None:
-            self.came, self.decode = self.decode(self.came), None
-        return self.came
+    instants: tuple[Stamp | None, Stamp | None, Stamp | None] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +154,7 @@ class Listener:
     ) -> None:
         """Keep a message of one of :attr:`topics`, with what the middleware says of it, ns."""
         topic = self._topics[at]
-        arrival = _Arrival(came, topic.decode, published, arrived)
+        arrival = _Arrival(came, published, arrived)
         if topic.newest:
             topic.waiting.append(arrival)
         if topic.each:
@@ -172,7 +170,7 @@ class Listener:
         while self._each:
             topic, arrival = self._each.popleft()
             for item in topic.each:
-                reading = self._read(item, arrival)
+                reading = self._read(item, arrival, topic.decode)
                 if reading is not None:
                     yield item, reading
 
@@ -188,7 +186,7 @@ class Listener:
             topic.waiting.clear()
             for item in topic.newest:
                 for arrival in waiting:
-                    reading = self._read(item, arrival)
+                    reading = self._read(item, arrival, topic.decode)
                     if reading is None:
                         continue
                     yield item, reading
@@ -201,26 +199,29 @@ class Listener:
         if self._transforms is None:
             return
         for item, message in self._transforms.new(now, self.note):
-            reading = self._read(item, _Arrival(message))
+            reading = self._read(item, _Arrival(message), None)
             if reading is not None:
                 yield item, reading
 
     def note(self, item: Input, why: str) -> None:
         """Take note why what came last of an input cannot be used; empty: it can."""
-        if why != self.problems.get(item, ''):
-            self._on_problem(item, why)
-        self.problems[item] = why
+        before = self.problems.get(item)
+        if why != before:
+            self.problems[item] = why
+            if why or before:
+                self._on_problem(item, why)
 
-    def _read(self, item: Input, arrival: _Arrival) -> Reading | None:
+    def _read(
+        self, item: Input, arrival: _Arrival, decode: Callable[[Any], Message] | None
+    ) -> Reading | None:
         """Return what an input reads from a message; None if it cannot, or is not to."""
         try:
-            message = arrival.message
-            reading = item.reading(
-                message,
-                captured=self._captured(stamp_of(message)),
-                published=self._middleware(arrival.published),
-                arrived=self._middleware(arrival.arrived),
-            )
+            if arrival.instants is None:
+                message = arrival.came if decode is None else decode(arrival.came)
+                captured = self._captured(stamp_of(message))
+                sent, arrived = map(self._middleware, (arrival.published, arrival.arrived))
+                arrival.came, arrival.instants = message, (captured, sent, arrived)
+            reading = item.reading(arrival.came, *arrival.instants)
         except OfAnother:
             return None
         except Exception as error:  # noqa: BLE001 - whatever a message leads to

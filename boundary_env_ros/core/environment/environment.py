@@ -183,8 +183,8 @@ def _on_gate(state: State, event: GateReported) -> Step:
     if status.digest != state.setup.digest or status.agent != state.setup.agent:
         return state, ()
     falls_silent = status.state is GateState.INACTIVE or Reason.DEACTIVATED in status.reasons
-    state = state.heard(gate=now.steady, gate_falls_silent=falls_silent)
-    return _go_on_resetting(replace(state, gate=status), now)
+    beats = replace(state.heartbeats, gate=now.steady, gate_falls_silent=falls_silent)
+    return _go_on_resetting(replace(state, gate=status, heartbeats=beats), now)
 
 
 def _on_recorder(state: State, event: RecorderReported) -> Step:

@@ -209,9 +209,14 @@ class State:
             duration=to_nanoseconds(seconds),
             command_stamp=RosTime(command_stamp),
         )
-        arrivals = replace(self.arrivals, counts={})
-        state = replace(self.heard(own=now.steady), arrivals=arrivals)
-        return replace(state, advance=advance, advanced=None), (*outputs, advance)
+        state = replace(
+            self,
+            heartbeats=replace(self.heartbeats, own=now.steady),
+            arrivals=replace(self.arrivals, counts={}),
+            advance=advance,
+            advanced=None,
+        )
+        return state, (*outputs, advance)
 
     def world_time(self, now: ClockReading) -> ClockReading:
         """
@@ -228,7 +233,9 @@ class State:
             world = min(self.buffer.newest, now.ros.nanoseconds + self.advance.duration)
         else:
             return now
-        return replace(now, ros=replace(now.ros, nanoseconds=max(now.ros.nanoseconds, world)))
+        if world <= now.ros.nanoseconds:
+            return now
+        return replace(now, ros=replace(now.ros, nanoseconds=world))
 
 
 Step: TypeAlias = tuple[State, Outputs]

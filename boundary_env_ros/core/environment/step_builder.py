@@ -142,7 +142,8 @@ def close_step(
     if kind is not None:
         episode = episode.end(ending=ending, kind=kind, declared_by=declared_by, message=message)
     state = replace(
-        state.heard(own=after.observation.observed.steady),
+        state,
+        heartbeats=replace(state.heartbeats, own=after.observation.observed.steady),
         episode=episode,
         buffer=state.buffer.keeping(after),
         actuation=actuation,

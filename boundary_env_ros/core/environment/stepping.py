@@ -18,15 +18,18 @@ def on_decision(state: State, event: Decided) -> Step:
     """Keep a decision of the gate for the step, and ask the world to advance (lockstep)."""
     decision, last = event.decision, state.sequence
     lost = 0 if last is None else max(0, decision.sequence - last - 1)
-    state = replace(state, sequence=decision.sequence, gaps=state.gaps + lost)
-    if not state.running:
-        return state, ()
+    sequence, gaps = decision.sequence, state.gaps + lost
     foreign = decision.id.episode_id != state.episode.id.episode_id
-    if foreign and (decision.verdict is not Verdict.REJECTED or _was_before(state, decision)):
-        return state, ()  # still braking out of the episode before, or refused while it lasted
+    if not state.running or (
+        # Still braking out of the episode before, or refused while that lasted.
+        foreign and (decision.verdict is not Verdict.REJECTED or _was_before(state, decision))
+    ):
+        return replace(state, sequence=sequence, gaps=gaps), ()
     # What was rejected goes by the name that its request gave itself, and belongs here too.
     state = replace(
         state,
+        sequence=sequence,
+        gaps=gaps,
         decisions=(*state.decisions, decision),
         actuation=state.actuation.commanded(decision),
     )

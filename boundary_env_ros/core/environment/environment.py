@@ -188,7 +188,7 @@ def _on_gate(state: State, event: GateReported) -> Step:
 
 
 def _on_recorder(state: State, event: RecorderReported) -> Step:
-    return _go_on_resetting(state.heard(recorder=event.now.steady), event.now)
+    return _go_on_resetting(state.with_heartbeats(recorder=event.now.steady), event.now)
 
 
 def _go_on_resetting(state: State, now: ClockReading) -> Step:
@@ -234,7 +234,7 @@ def _on_start_delayed(state: State, event: StartDelayed) -> Step:
 
 
 def _on_advance_delayed(state: State, event: AdvanceDelayed) -> Step:
-    return state.heard(own=event.now.steady), ()
+    return state.with_heartbeats(own=event.now.steady), ()
 
 
 #: What is done at each kind of event.

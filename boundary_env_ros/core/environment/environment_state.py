@@ -192,8 +192,8 @@ class State:
             sequence=self.sequence,
         )
 
-    def heard(self, **heartbeats: Any) -> State:
-        """Return it after a heartbeat."""
+    def with_heartbeats(self, **heartbeats: Any) -> State:
+        """Return it after heartbeats; see :class:`Heartbeats`."""
         return replace(self, heartbeats=replace(self.heartbeats, **heartbeats))
 
     def asking(

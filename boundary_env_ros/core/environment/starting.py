@@ -192,7 +192,7 @@ def proceed(state: State, now: ClockReading) -> Step:
         return state, tuple(outputs)
     at = state.world_time(now)
     state = replace(
-        state.heard(policy=now.steady, own=now.steady),
+        state.with_heartbeats(policy=now.steady, own=now.steady),
         record=_record(state, at),
         started=now,
         gaps=0,

@@ -37,7 +37,7 @@ def on_decision(state: State, event: Decided) -> Step:
     if foreign or not (asked or holds_for_another(decision)):
         return state, ()
     if asked:
-        state = state.heard(policy=event.now.steady)
+        state = state.with_heartbeats(policy=event.now.steady)
     if not state.setup.lockstep or state.advance is not None:
         return state, ()
     # What moves the world is the last command, which need not be an answer to the request: an

@@ -20,7 +20,7 @@ from boundary_env_ros.cli.command import (
     PATH,
 )
 from boundary_env_ros.core.environment.episode_label import Label
-from boundary_env_ros.evidence.export.formats import FORMATS
+from boundary_env_ros.evidence.export.formats import FORMATS, MOST_REPAIRED
 
 
 @click.command(cls=Command)
@@ -64,7 +64,7 @@ from boundary_env_ros.evidence.export.formats import FORMATS
     '--most-repaired',
     type=click.FloatRange(0.0, 1.0),
     metavar='SHARE',
-    default=0.1,
+    default=MOST_REPAIRED,
     help='lerobot, minari: refuse a data set of which more steps were trimmed or filled',
 )
 @option('--push', metavar='HUB_ID', help='lerobot: upload it there afterwards, by LeRobot')

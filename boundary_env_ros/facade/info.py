@@ -131,7 +131,7 @@ def step_info(
     world
         What a plugin says of the step or the reset; empty if it says nothing.
     reset
-        For a reset: what was sampled and achieved, and the instruction.
+        For a reset: its seed, what was sampled and achieved, and the instruction.
 
     Keys of the full info
     ---------------------

@@ -109,8 +109,8 @@ class StepRequest:
     blended
         Predictions that the first action is the weighted mean of; 0: not said.
     metadata
-        Goes into the diagnostics of the transition. Over ROS a request of more than 64 KiB beside
-        its action and documents is refused before it is sent.
+        Stays in the request, and so in the transition. Over ROS a request of more than 64 KiB
+        beside its action and documents is refused before it is sent.
     source
         Who chose it.
     on_result

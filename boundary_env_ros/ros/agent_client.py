@@ -604,7 +604,7 @@ class AgentClient:
             if image is None:
                 unresolved.append(spec.name)
                 if transition.kind is Kind.RESET:
-                    # There is no earlier one to go on with; the newest since begin() is named
+                    # There is no earlier one to go on with; the newest since the reset is named
                     # unresolved, too.
                     image = self.newest_image(spec.name)
             if image is not None:

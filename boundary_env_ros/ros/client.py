@@ -227,7 +227,7 @@ class BoundaryClient(Closing):
             Shape (n,), or (horizon, n) for a chunk: all groups one after the other, units and
             order of the contract.
         metadata
-            Goes into the diagnostics of the transition.
+            Stays in the request, and so in the transition.
 
         Raises
         ------

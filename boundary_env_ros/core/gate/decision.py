@@ -151,7 +151,7 @@ class ActionRequest:
     blended
         Predictions that the first action is the weighted mean of; 0: not said.
     metadata
-        Goes into the diagnostics of the transition.
+        Whatever the policy says of its action.
     payload
         JSON object with a document for each group of documents that is sent one; empty: none.
     authentication

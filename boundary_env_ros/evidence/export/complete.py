@@ -20,9 +20,6 @@ from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.frozen import replace
 
-#: Share of the steps that may be trimmed or filled, unless the user says another.
-MOST_REPAIRED = 0.1
-
 _ACTION = 'action'
 
 

@@ -14,10 +14,16 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.environment.episode_label import agreed, EpisodeLabel
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Key, without_process
-from boundary_env_ros.evidence.export.complete import MOST_REPAIRED, Repairs
+from boundary_env_ros.evidence.export.complete import Repairs
 from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Step
-from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS, OF_STEPS, writer_of
+from boundary_env_ros.evidence.export.formats import (
+    FORMATS,
+    MOST_REPAIRED,
+    OF_RECORDS,
+    OF_STEPS,
+    writer_of,
+)
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.frozen import frozen

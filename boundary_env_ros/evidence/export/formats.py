@@ -22,6 +22,9 @@ OF_STEPS: Mapping[str, str] = {
 }
 FORMATS = {**OF_RECORDS, **OF_STEPS}
 
+#: Share of the steps that may be trimmed or filled, unless the user says another.
+MOST_REPAIRED = 0.1
+
 
 def writer_of(format: str) -> Any:  # noqa: A002 - the word of the command
     """Return the class that writes a format."""

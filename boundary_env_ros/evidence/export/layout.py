@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What every exported data set carries beside observation, action and reward, column by column.
+What a data set of steps carries beside observation, action and reward, column by column.
 
 The formats differ in where they put a column; what it means, its type and its unit stand here.
 """

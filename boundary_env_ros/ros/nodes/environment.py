@@ -121,7 +121,6 @@ class AgentEnvironment:
             )
         }
         self._transforms = TransformFields(contract, namespace=node.get_namespace())
-        self._unknown: dict[str, str] = {}  # why a field cannot be looked up
         self._elsewhere: dict[str, Any] = {}
         node.own(lambda _: self._ignore_elsewhere(), None)
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer

@@ -108,6 +108,7 @@ def schema() -> Schema:
         '$comment': _COMMENT,
         'title': 'Contract of boundary_env_ros',
         **_object(Contract),
+        'anyOf': [{'required': ['period']}, {'required': ['rate']}],
         'description': 'What crosses the boundary between a policy and a robot. SI units, rad.',
         '$defs': {
             **_grammars(),

@@ -50,7 +50,7 @@ from boundary_env_ros.evidence.export.formats import FORMATS, MOST_REPAIRED
 @option(
     '--episode',
     'episodes',
-    metavar='N|ID',
+    metavar='N',
     multiple=True,
     help='only this episode: its number in the run, or the beginning of its id; repeatable',
 )

@@ -48,7 +48,6 @@ from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
-from boundary_env_ros.ros.contract_node import RATE
 from boundary_env_ros.ros.conversions import (
     decoded,
     from_bytes,
@@ -141,7 +140,6 @@ class AgentClient:
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
         self.client, self._holder = client, holder
         self._startup_timeout = startup_timeout
-        self._in_background = sink is not None
         self._sink = sink or (lambda record: None)
         # Also of the episodes of others, while this client waits for none.
         self._transitions: deque[tuple[Transition, ClockReading]] = deque(
@@ -197,9 +195,8 @@ class AgentClient:
 
     def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
         topic = self._named(topic)
-        # A caller that lets in what has waited has all of it at once, which is no flood.
-        rate = RATE if self._in_background else 0.0
-        guarded = self._own.incoming.subscription(topic, None, callback, rate)
+        # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
+        guarded = self._own.incoming.subscription(topic, None, callback, 0.0)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
     # Receiving -----------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class WebSocketServer(Closing):
         self._thread.start()
         try:
             self._run(self._begin(host, int(port)))
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, ValueError) as error:  # or no name of a host
             self.close()
             raise LinkError(
                 f'Nothing can listen on {address} ({error}). Take another address or port.'

@@ -23,6 +23,7 @@ from boundary_env_ros.core.contract.model import (
     Confidence,
     Contract,
     FieldSpec,
+    Pacing,
     PublishStep,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
@@ -33,6 +34,7 @@ from boundary_env_ros.core.contract.sources import (
     Paths,
     Source,
 )
+from boundary_env_ros.core.gate.rules.rule import SensorRule
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.message_paths import (
@@ -98,8 +100,14 @@ class _Check:
         self.unknown: set[str] = set()
 
     def contract(self, contract: Contract) -> None:
+        reader: Any
         for path, reader in readers(contract):
             self._reader(reader, path)
+            # In lockstep the world stands still meanwhile: only its own time ages a message.
+            is_rule = isinstance(reader, SensorRule)
+            if is_rule and contract.pacing is Pacing.LOCKSTEP:
+                with self._at(*path, 'type'):
+                    self._stamped(reader.type)
         for group in contract.action:
             place: KeyPath = ('action', group.name)
             before = len(self.problems)
@@ -145,9 +153,9 @@ class _Check:
             if not mismatch.sure:
                 raise
             raise Mismatch(
-                expected='no `max_age`',
-                actual=f'one for {kind}, which has no header.stamp',
-                hint='Its age is unknown, so that it would be stale for ever. Take `max_age` out.',
+                expected='messages with a header.stamp, or no `max_age`',
+                actual=kind,
+                hint='Their age is unknown, so that they would be stale for ever.',
             ) from None
 
     def _writable(self, group: ActionSpec, place: KeyPath) -> None:

@@ -6,14 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from boundary_env_ros.core.environment.environment_state import Outputs
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import StepDue
+from boundary_env_ros.core.environment.input_events import (
+    DeadlinesDue,
+    Decided,
+    GateReported,
+    InputEvent,
+    StepDue,
+)
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
@@ -104,27 +111,30 @@ class Hanging:
     def __init__(self, bench: Bench, begin: int, end: int) -> None:
         self._bench, self._real = bench, bench.environment
         self._begin, self._end = begin, end
-        self._missed: list[Callable[[], tuple[object, ...]]] = []
+        self._missed: list[InputEvent] = []
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._real, name)
-        if name not in ('sample', 'feedback', 'decision', 'gate_status', 'tick', 'watch'):
-            return attribute
+        return getattr(self._real, name)
 
-        def call(*arguments: Any) -> Any:
-            if self._begin <= self._bench.now < self._end:
-                if name not in ('tick', 'watch'):
-                    self._missed.append(partial(attribute, *arguments))
-                return ()
-            if name == 'tick' and self._missed:
-                # Its timer runs first; what waits in its queues comes after it.
-                late = (self._bench.now - self._begin) / 1e9
-                effects = attribute(self._bench.instant(), late)
-                missed, self._missed = self._missed, []
-                return (*effects, *(effect for act in missed for effect in act()))
-            return () if self._missed else attribute(*arguments)
+    def apply(self, event: InputEvent) -> Outputs:
+        message, timer = isinstance(event, HEARD), isinstance(event, (StepDue, DeadlinesDue))
+        if not (message or timer):
+            return self._real.apply(event)
+        if self._begin <= self._bench.now < self._end:
+            self._missed += [event] * message
+            return ()
+        if isinstance(event, StepDue) and self._missed:
+            # Its timer runs first; what waits in its queues comes after it.
+            late = (self._bench.now - self._begin) / 1e9
+            missed, self._missed = self._missed, []
+            outputs = [self._real.apply(replace(event, late=late))]
+            outputs += [self._real.apply(each) for each in missed]
+            return tuple(chain.from_iterable(outputs))
+        return () if self._missed else self._real.apply(event)
 
-        return call
+
+#: What waits in the queues of an environment that hangs.
+HEARD = (Decided, GateReported)
 
 
 def test_an_environment_that_wakes_up_freezes_what_it_had_heard_before(

@@ -322,6 +322,7 @@ def test_where_nothing_can_listen_the_server_says_so(address: str) -> None:
         ('127.0.0.1:70000', 'Nothing can listen on'),
         ('8480', 'Not an address'),
         ('127.0.0.1:http', 'Not an address'),
+        ('..:80', 'Nothing can listen on'),
     ):
         with pytest.raises(LinkError, match=why):
             WebSocketServer({}, place, ())

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rules.interlock import Interlock
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.resources import share_directory, share_file
 from boundary_env_ros.storage.contract.parser import parse
@@ -418,10 +420,21 @@ def test_an_age_of_messages_without_a_stamp_is_a_problem(types: MessageTypes) ->
     keys: dict[str, Any] = {'type': 'std_msgs/msg/Float64', 'fields': ['data'], 'max_age': 0.2}
     [problem] = checked(field(**keys), types).problems
     assert str(problem).startswith(
-        'state.it.max_age: expected no `max_age`, got one for std_msgs/'
+        'state.it.max_age: expected messages with a header.stamp, or no `max_age`, got std_msgs/'
     )
     del keys['max_age']
     assert checked(field(**keys), types).problems == ()
+
+
+def test_in_lockstep_what_a_rule_reads_needs_a_stamp(types: MessageTypes) -> None:
+    door = Interlock(
+        name='door', topic='door', type='std_msgs/msg/Bool', field='data', low=1.0, max_age=0.5
+    )
+    contract = parse(BASE)
+    contract = replace(contract, safety=replace(contract.safety, rules=(door,)))
+    assert problems_of(contract.paced(Pacing.REALTIME), types).problems == ()
+    [problem] = problems_of(contract.paced(Pacing.LOCKSTEP), types).problems
+    assert str(problem).startswith('safety.interlock.door.type: expected messages with a header')
 
 
 def test_parts_of_unknown_packages_are_noted_and_not_judged(types: MessageTypes) -> None:

@@ -126,7 +126,7 @@ class Step:
         """Return whether its episode ends with it as a success: people say so, or its ending."""
         if self.label in _VERDICTS:
             return self.last and self.label == _VERDICTS[0]
-        return self.ending == SUCCESS
+        return self.ending == SUCCESS and not self.truncated
 
 
 @dataclass(slots=True)

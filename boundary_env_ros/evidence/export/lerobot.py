@@ -72,11 +72,10 @@ class LeRobotWriter:
         every_column: bool = False,
         as_images: bool = False,
     ) -> None:
-        with needed('LeRobot writes its data sets', 'pip install "lerobot[dataset]"'):
-            from datasets import disable_progress_bars
-            from lerobot.datasets.lerobot_dataset import LeRobotDataset
-        disable_progress_bars()
+        os.environ.setdefault('HF_DATASETS_DISABLE_PROGRESS_BARS', '1')
         os.environ.setdefault('SVT_LOG', '1')  # the encoder of videos tells its errors alone
+        with needed('LeRobot writes its data sets', 'pip install "lerobot[dataset]"'):
+            from lerobot.datasets.lerobot_dataset import LeRobotDataset
         self._make: Any = LeRobotDataset.create
         self._folder, self._name, self._layout = folder, name, layout
         contract = layout.contract

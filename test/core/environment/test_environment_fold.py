@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.input_events import (
     DeadlinesDue,
     Decided,
     EndEpisode,
-    FieldSampled,
+    FieldRead,
     GateReported,
     GroupMeasured,
     InputEvent,
@@ -37,7 +37,6 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAnswered,
 )
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
@@ -49,6 +48,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
@@ -104,7 +104,7 @@ class Script:
             values = tuple(part * low for low in spec.low)
             if spec.topic:
                 yield MessageArrived(topic=spec.topic, captured=stamp.nanoseconds, steady=steady)
-                yield FieldSampled(name=spec.name, sample=Sample(values=values, captured=stamp))
+                yield FieldRead(name=spec.name, reading=Reading(values=values, captured=stamp))
         speed = self.random.choice([0.0, 0.2, 0.4])
         yield GroupMeasured(name=GROUP.name, values=(speed, 0.0), captured=self.time.stamp())
         yield SensorsRead(now=self.time.now)

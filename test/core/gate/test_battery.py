@@ -49,8 +49,10 @@ def test_a_battery_below_its_level_stops_the_robot_and_says_so(bench: Bench) -> 
     assert bench.ask(0.1, 0.0).command[0] > 0.0
 
 
-@pytest.mark.parametrize('level', [math.nan, math.inf])
-def test_a_level_that_is_not_known_stops_the_robot(bench: Bench, level: float) -> None:
+@pytest.mark.parametrize('level', [math.nan, math.inf, 3.0])
+def test_a_level_that_is_not_known_or_is_no_part_of_the_whole_stops_the_robot(
+    bench: Bench, level: float
+) -> None:
     bench.messages['battery.main'] = {'voltage': 24.0, 'percentage': level}
     bench.pulse()
     [result] = bench.ask(0.1, 0.0).rules

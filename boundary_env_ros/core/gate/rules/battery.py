@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import math
 from typing import Annotated, ClassVar
 
 from boundary_env_ros.core.contract.key import Key
@@ -17,7 +18,7 @@ from boundary_env_ros.core.gate.rules.rule_output import Cause
 from boundary_env_ros.core.sources import readers
 from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 
 _LEVEL = Paths(paths=('percentage',))
 _LOW = Cause('battery', Reason.OUT_OF_BOUNDS, sentence='the battery is too low')
@@ -34,7 +35,7 @@ class Battery(SensorRule):
         Its ``sensor_msgs/msg/BatteryState``.
     min
         Least ``percentage`` (0 to 1) with which the robot may move. One that is not known, which
-        the driver says by NaN, stops it.
+        the driver says by NaN, stops it, and so does one above 1, which counts something else.
     max_age
         Older, the level is not known.
 
@@ -53,7 +54,16 @@ class Battery(SensorRule):
 
     def reader(self) -> Callable[[Message], Reading]:
         """Return how a message of the battery is read."""
-        return readers.measured(_LEVEL, self.type)
+        read = readers.measured(_LEVEL, self.type)
+
+        def read_level(message: Message) -> Reading:
+            reading = read(message)
+            if not reading.values[0] > 1.0:
+                return reading
+            problem = f'percentage is from 0 to 1 (got {reading.values[0]:g})'
+            return replace(reading, values=(math.nan,), problem=problem)
+
+        return read_level
 
 
 def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[RuleResult]:

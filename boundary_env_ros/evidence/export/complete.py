@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 import math
 
+from boundary_env_ros.core.contract.model import ActionKind
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.episodes import Sight, Step
@@ -104,11 +106,19 @@ class Repairs:
             if last is not None and lacking:
                 self.touched += 1
                 self.filled.update(lacking)
-                applied = last.applied if _ACTION in lacking else step.applied
+                applied = _held(layout, last) if _ACTION in lacking else step.applied
                 step = replace(step, before=_filled(step.before, last.before), applied=applied)
             whole = replace(step, after=_filled(step.after, step.before))
             yield whole
             last = None if step.last else whole
+
+
+def _held(layout: Layout, last: Step) -> Vector:
+    """Return the action that keeps the command of a step: the same again, of a difference none."""
+    groups = layout.contract.action
+    kinds = (group.kind for group in groups for _ in range(group.action_size))
+    pairs = zip(last.applied, kinds, strict=True)
+    return tuple(0.0 if kind is ActionKind.DELTA else value for value, kind in pairs)
 
 
 def _has(found: ObservationField | None) -> bool:

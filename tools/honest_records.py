@@ -63,6 +63,10 @@ class _Dead:
         self.state: Any = getattr(real, 'state', None)
         self.observation = getattr(real, 'observation', None)
 
+    def status(self, now: object) -> Any:
+        """Return where the episode stood when it died."""
+        return self.state.episode
+
     def __getattr__(self, name: str) -> Callable[..., tuple[()]]:
         return lambda *arguments, **options: ()
 

@@ -84,7 +84,10 @@ class WebSocketServer(Closing):
             handle = partial(sockets.handle, host=host, origins=frozenset(origins))
             app.add_routes([web.get(path, handle)])
         self._runner = web.AppRunner(app, shutdown_timeout=1.0)
-        self._thread = threading.Thread(target=self._loop.run_forever, name='websocket')
+        # Daemonic: a loop that hangs keeps no node alive.
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name='websocket', daemon=True
+        )
         self._thread.start()
         try:
             self._run(self._begin(host, int(port)))
@@ -110,11 +113,14 @@ class WebSocketServer(Closing):
             return
         for sockets in self._sockets:
             sockets.close()
-        self._run(self._runner.cleanup())
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        try:
+            self._run(self._runner.cleanup())
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_PATIENCE)
+            if not self._thread.is_alive():
+                self._loop.close()
 
 
 class Sockets:

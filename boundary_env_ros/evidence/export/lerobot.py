@@ -82,14 +82,13 @@ class LeRobotWriter:
         self._task = contract.task.name or contract.name
         self._as_images = as_images or not any(map(_is_picture, layout.images))
         rate = 1.0 / contract.period
-        self._rate: float = round(rate)
-        if abs(rate - self._rate) > _NEAR * rate:
-            if not self._as_images:
-                raise RecordError(
-                    f'Videos have whole frames a second (expected such a period, got '
-                    f'{contract.period:g} s, {rate:.4g} steps a second). Export with --images.'
-                )
-            self._rate = rate
+        is_whole = abs(rate - round(rate)) <= _NEAR * rate
+        if not (is_whole or self._as_images):
+            raise RecordError(
+                f'Videos have whole frames a second (expected such a period, got '
+                f'{contract.period:g} s, {rate:.4g} steps a second). Export with --images.'
+            )
+        self._rate = round(rate) if is_whole else rate
         self._every_column = every_column
         # LeRobot wants to make the folder itself.
         self._draft = folder / 'draft'

@@ -69,10 +69,10 @@ from boundary_env_ros.core.contract.sources import (
     TRAJECTORY,
     Trajectory,
 )
-from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.core.gate.rules.workspace import Workspace
+from boundary_env_ros.core.records.decision import Reason
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 

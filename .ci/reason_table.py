@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.gate.rules.causes import CAUSES
+from boundary_env_ros.core.records.decision import Reason
 
 _HEAD = '| Reason | No. | Rule | Outcome |\n|---|---|---|---|\n'
 

@@ -16,10 +16,8 @@ import time
 
 from bench.table import Figure, show
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     EpisodeTold,
     Measured,
@@ -27,9 +25,12 @@ from boundary_env_ros.core.gate.events import (
     Request,
     Tick,
 )
-from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract_file import load
 
 ROUNDS, TICKS = 8, 600

@@ -30,9 +30,9 @@ from std_msgs.msg import Bool
 from bench.relay import KINDS
 from bench.table import Figure, show
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, StepId
+from boundary_env_ros.core.records.decision import ActionRequest
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import to_bytes

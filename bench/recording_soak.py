@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, StepId, Trigger, Verdict
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records

@@ -31,7 +31,7 @@ import yaml
 
 from bench.ring import measure as ring
 from bench.table import Figure
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file

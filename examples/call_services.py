@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drive the simulated cart through services alone; the nodes run, in lockstep, with services."""
 
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.ros.client import BoundaryClient
 

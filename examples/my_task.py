@@ -5,9 +5,10 @@
 from pathlib import Path
 import unittest
 
-from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome
-from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.core.records.endings import SUCCESS
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import RewardTerm
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.testing import TaskTests
 

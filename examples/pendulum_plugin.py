@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.plugin import Baseline, EnvironmentPlugin, PluginSpace, Update
 from boundary_env_ros.simulation.plugin_robot import PluginRobot

@@ -11,7 +11,7 @@ recorder left.
 from pathlib import Path
 import tempfile
 
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.compare.compare import compare_paths
 from boundary_env_ros.evidence.compare.text import format_comparison
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld

@@ -9,10 +9,11 @@ In one process: the hand on the stick is a part of this program. On a robot it i
 import tempfile
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy
-from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.simulation.installed_robots import make_robot
+from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
 
 LOADED = load('guarded_cart', Pacing.LOCKSTEP)

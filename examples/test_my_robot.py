@@ -7,7 +7,7 @@ from pathlib import Path
 import unittest
 
 from boundary_env_ros.core.environment.reset import by_name, WorldReset
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.errors import InvalidAction, InvalidState
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.robot import Emission

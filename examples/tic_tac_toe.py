@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.facade.multi_agent import env
 from boundary_env_ros.simulation.plugin import (

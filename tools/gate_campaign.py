@@ -23,8 +23,9 @@ import os
 import sys
 import time
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from support.campaign_sequence import Violation
 from support.campaign_traffic import Kind, Run
 from support.core_world import rich, shipped

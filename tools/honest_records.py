@@ -32,9 +32,9 @@ from rosbags.convert.converter import convert
 from rosbags.rosbag2 import Writer
 from rosbags.rosbag2.enums import StoragePlugin
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage.channel import Channel

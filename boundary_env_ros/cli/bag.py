@@ -31,7 +31,7 @@ from boundary_env_ros.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from boundary_env_ros.core.transition import NamedValues
+    from boundary_env_ros.core.records.parts import NamedValues
     from boundary_env_ros.evidence.importing.importer import MakeCut
 
 _NANOSECONDS = 1_000_000_000
@@ -64,7 +64,7 @@ def _range(text: str) -> tuple[int, int | None]:
 
 
 def _reset(text: str) -> tuple[NamedValues, ...]:
-    from boundary_env_ros.core.transition import NamedValues
+    from boundary_env_ros.core.records.parts import NamedValues
 
     try:
         data = json.loads(text)
@@ -141,7 +141,7 @@ def import_(
       1  done, and something is unknown, left out or odd, which is said
       2  wrong arguments, no bag, no episode in it, a topic is missing, or the output exists
     """
-    from boundary_env_ros.core.contract.model import Pacing
+    from boundary_env_ros.core.records.parts import Pacing
     from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
     from boundary_env_ros.storage.contract_file import load
 

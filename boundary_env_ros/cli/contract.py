@@ -31,7 +31,7 @@ from boundary_env_ros.cli.command import (
 from boundary_env_ros.errors import BoundaryError
 
 if TYPE_CHECKING:
-    from boundary_env_ros.evidence.difference import Difference
+    from boundary_env_ros.evidence.contract_difference import Difference
     from boundary_env_ros.storage.contract_check import ContractCheck
 
 #: Exit code for contracts that differ in behaviour, but fit one another.
@@ -221,7 +221,7 @@ def diff(before: str, after: str) -> int:
       3  behavioural changes at most
     """
     from boundary_env_ros.core.contract.key import Meaning
-    from boundary_env_ros.evidence.difference import difference
+    from boundary_env_ros.evidence.contract_difference import difference
     from boundary_env_ros.storage.contract_file import load
 
     old, new = load(before), load(after)

@@ -33,7 +33,7 @@ from boundary_env_ros.cli.command import (
     run_option,
     settings_option,
 )
-from boundary_env_ros.core.transition import INSTRUCTION
+from boundary_env_ros.core.records.transition import INSTRUCTION
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:

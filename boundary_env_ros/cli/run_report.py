@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.summary.summary import summarise

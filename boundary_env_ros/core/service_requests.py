@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import KeyValue
+from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import DigestMismatch, InvalidAction, RequestRejected, ResultCode
 
 #: Most actions of one batch; more would keep the caller without a word for too long.

@@ -217,3 +217,22 @@ def offset_from_exchange(
 def to_nanoseconds(seconds: float) -> int:
     """Return seconds as the nearest integer of nanoseconds."""
     return round(seconds * NANOSECONDS)
+
+
+def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
+    """
+    Return the age in seconds of something captured, at an instant; None if it cannot be known.
+
+    A negative age is returned as it is: the clock of the source is ahead, and hiding that hides
+    the fault.
+    """
+    return seconds_between(captured, observed.ros)
+
+
+def age_in_words(captured: Stamp | None, age: float) -> str:
+    """Return how old something is, or what is wrong with its stamp, in words."""
+    if captured is not None and captured.nanoseconds == 0:
+        return 'has no stamp'
+    if age < 0.0:
+        return f'is stamped {-age:.3g} s in the future'
+    return f'is {age:.3g} s old'

@@ -34,9 +34,9 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.problem_text import Path
 from boundary_env_ros.core.contract.safety import Safety
-from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
-from boundary_env_ros.evidence.infer_contract.writing import Page
+from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
+from boundary_env_ros.evidence.commented_yaml import Page
 from boundary_env_ros.frozen import frozen
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'

@@ -17,17 +17,20 @@ from dataclasses import dataclass, field
 import re
 from typing import NamedTuple
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import StepId, Trigger, Verdict
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.episode_events import Events
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
-from boundary_env_ros.core.imported import is_import, is_unknown
-from boundary_env_ros.core.latency import LatencyStage, measure
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.decision import Trigger, Verdict
+from boundary_env_ros.core.records.endings import SUCCESS
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.imported import is_import, is_unknown
+from boundary_env_ros.core.records.instants import measure
+from boundary_env_ros.core.records.latency import LatencyStage
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     Kind,
     PrivilegedObservation,

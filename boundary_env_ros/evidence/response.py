@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 Array = npt.NDArray[np.float64]

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from boundary_env_ros import errors
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.environment.task import reward_space
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.service_requests import options_text, seed_of
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from itertools import chain
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.environment.environment import Environment
+from boundary_env_ros.core.environment.environment_events import MessageArrived, SensorsRead
 from boundary_env_ros.core.environment.environment_state import Output, Outputs, Setup
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import MessageArrived, SensorsRead
-from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import Measured
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.core.sources.inputs import image_fields, Input, Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of, Listener
 from boundary_env_ros.core.sources.reading import Reading
@@ -99,7 +99,7 @@ class Boundary:
             (contract.topic_of(agent, group.topic), part)
             for group, part in slices_of(contract.action)
         )
-        self.documents = documents.topics(contract, agent)
+        self.documents = json_documents.topics(contract, agent)
         self.forget('')
 
     def forget(self, lease_id: str) -> None:

@@ -20,13 +20,8 @@ import uuid
 import numpy as np
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import ABANDONED
-from boundary_env_ros.core.environment.environment_state import Output
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.contract.model import Contract, WaitStep, WorldStep
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     DeadlinesDue,
@@ -38,15 +33,22 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
-from boundary_env_ros.core.gate.rules.documents import published
+from boundary_env_ros.core.episode_events import Events
+from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.endings import ABANDONED
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.steps import (
@@ -64,9 +66,10 @@ from boundary_env_ros.facade.world import (
     World,
 )
 from boundary_env_ros.frozen import replace
+from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
-from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
+from boundary_env_ros.simulation.robot import Emission, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_writer import RunWriter

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast, Generic, TypeVar
 
 from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.contract_env import Array
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 import sys
 
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract

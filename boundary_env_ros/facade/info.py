@@ -9,14 +9,15 @@ from dataclasses import asdict
 import json
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.step_builder import ending_message
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.environment.step_timing import over_budget
 from boundary_env_ros.core.gate.explain import sentences
-from boundary_env_ros.core.intervention import intervention_in
-from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
-from boundary_env_ros.core.step_timing import over_budget
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.intervention import intervention_in
+from boundary_env_ros.core.records.latency import STAGES, STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.facade.steps import StepResult
 

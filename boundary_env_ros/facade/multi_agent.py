@@ -17,9 +17,9 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sources.images import as_rgb
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError, needed
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded

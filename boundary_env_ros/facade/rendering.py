@@ -7,9 +7,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import ObservationField
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.info import reasons_of
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.service_requests import options_of
 from boundary_env_ros.core.sources.inputs import image_fields
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     DigestMismatch,
     LinkError,

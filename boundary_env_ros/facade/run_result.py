@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.endings import SUCCESS
+from boundary_env_ros.core.records.transition import Transition
 
 #: Why an episode was left that was broken off.
 INTERRUPTED, BROKEN_OFF = 'interrupted', 'broken off'

@@ -10,10 +10,11 @@ from concurrent.futures import Future
 import math
 import threading
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Source
-from boundary_env_ros.core.transition import INSTRUCTION
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Source
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import INSTRUCTION
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy

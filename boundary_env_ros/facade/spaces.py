@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.documents import text_of
-from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.sources.json_documents import text_of
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.steps import StepRequest

@@ -11,17 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    KeyValue,
-    Source,
-    Trigger,
-    Verdict,
-)
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import ActionRequest, Source, Trigger, Verdict
+from boundary_env_ros.core.records.parts import KeyValue, Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.frozen import frozen, replace
 
@@ -158,7 +153,7 @@ def action_request(
     contract
         The contract.
     lease_id, sequence, requested, client
-        See :class:`~boundary_env_ros.core.gate.decision.ActionRequest`.
+        See :class:`~boundary_env_ros.core.records.decision.ActionRequest`.
 
     Raises
     ------

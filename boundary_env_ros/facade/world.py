@@ -18,10 +18,11 @@ import inspect
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from boundary_env_ros.core.contract.model import Contract, Pacing, slices_of
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.events import EnvironmentEvent
+from boundary_env_ros.core.contract.model import Contract, slices_of
 from boundary_env_ros.core.gate.commands import translate
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,

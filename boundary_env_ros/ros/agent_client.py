@@ -14,20 +14,20 @@ from typing import Any
 from rclpy.duration import Duration
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST, OPERATOR_STOP
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     GateState,
     GateStatus,
 )
+from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST, OPERATOR_STOP
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     LinkError,

@@ -16,17 +16,18 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.contract.space_fields import (
     action_fields,
     fields_of,
     reward_fields,
 )
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import Events
 from boundary_env_ros.core.environment.task import reward_space
-from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
+from boundary_env_ros.core.episode_events import Events
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.service_requests import (
     action_of,
     batch_of,
@@ -38,7 +39,7 @@ from boundary_env_ros.core.service_requests import (
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,

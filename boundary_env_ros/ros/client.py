@@ -22,8 +22,8 @@ import uuid
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,

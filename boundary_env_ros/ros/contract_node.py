@@ -34,7 +34,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.errors import BoundaryError, RecordError

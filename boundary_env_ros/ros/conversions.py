@@ -17,10 +17,10 @@ from typing import Any, cast, TypeVar
 from rclpy.serialization import deserialize_message, serialize_message
 
 from boundary_env_ros.core.contract.model import ActionSpec
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.sources import Array, Paths
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
-from boundary_env_ros.core.gate.decision import KeyValue
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepResponse
+from boundary_env_ros.core.records.parts import KeyValue
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError

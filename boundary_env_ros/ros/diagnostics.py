@@ -9,8 +9,8 @@ import math
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from boundary_env_ros.core.gate.decision import GateState, GateStatus, Reason, Verdict
-from boundary_env_ros.core.step_timing import StepTiming
+from boundary_env_ros.core.environment.step_timing import StepTiming
+from boundary_env_ros.core.records.decision import GateState, GateStatus, Reason, Verdict
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 

@@ -28,8 +28,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.processes import boundary_nodes

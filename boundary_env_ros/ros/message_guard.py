@@ -20,15 +20,15 @@ from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 
-from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros.conversions import message_of
 from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.storage import yaml_text
 
 #: Bytes of a status or a contract: its text, and as much beside it as documents may have.
-MOST_BYTES = yaml_text.MOST_BYTES + documents.MOST_BYTES
+MOST_BYTES = yaml_text.MOST_BYTES + json_documents.MOST_BYTES
 
 # Seconds in which a topic or service is logged once.
 _ONCE = 5.0
@@ -44,7 +44,7 @@ def most_of_request(contract: Contract) -> int:
     Names and metadata share as much as documents may have, where there are some: many small parts
     take the longest to read.
     """
-    texts = documents.MOST_BYTES * (2 if contract.documents else 1)
+    texts = json_documents.MOST_BYTES * (2 if contract.documents else 1)
     return texts + 8 * contract.horizon * contract.action_size
 
 

@@ -6,11 +6,16 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from boundary_env_ros.core.contract.model import Pacing, Qos
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.core.contract.model import Qos
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.storage.records import ContractDescription, TOPICS
 

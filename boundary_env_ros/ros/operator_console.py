@@ -17,9 +17,9 @@ from typing import Any
 from rclpy.node import Node
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import Label
-from boundary_env_ros.core.gate.decision import GateState, GateStatus, Reason
+from boundary_env_ros.core.records.decision import GateState, GateStatus, Reason
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names

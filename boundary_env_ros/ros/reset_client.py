@@ -9,8 +9,8 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, PublishStep
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode

@@ -10,7 +10,8 @@ from itertools import chain
 import time
 from typing import Any, TypeAlias
 
-from boundary_env_ros.core.contract.model import Pacing, Qos
+from boundary_env_ros.core.contract.model import Qos
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.reading import Reading

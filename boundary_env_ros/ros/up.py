@@ -10,8 +10,9 @@ from pathlib import Path
 import shlex
 import time
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.silence import declaring_time
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.processes import (
     boundary_nodes,

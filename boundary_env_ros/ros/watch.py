@@ -13,11 +13,11 @@ import time
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateState, GateStatus
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.step_timing import StepTiming
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.environment.step_timing import StepTiming
+from boundary_env_ros.core.records.decision import GateState, GateStatus
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.facade.info import reasons_of
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_bytes, message_of

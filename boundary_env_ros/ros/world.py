@@ -17,10 +17,10 @@ import uuid
 import numpy as np
 from rclpy.parameter import Parameter
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import ActionRequest
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import ActionRequest
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.readings import TruthReading

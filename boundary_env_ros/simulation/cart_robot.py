@@ -8,15 +8,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.cart_reset import achieved, target_of
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
-from boundary_env_ros.simulation.messages import cart_transforms, WIRE
+from boundary_env_ros.simulation.messages import (
+    BASE,
+    CAMERA,
+    Fields,
+    HALL,
+    LASER,
+    rotation_about,
+    transforms,
+    vector,
+    WIRE,
+)
+from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.robot import Emission, emission
 from boundary_env_ros.simulation.warehouse import Warehouse
 
@@ -209,3 +220,13 @@ def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:
             off: Any = replace(config.sensors[name], rate=0.0)
             config = replace(config, **{name: off})
     return config
+
+
+def cart_transforms(pose: Fields, stamp: int, geometry: CartGeometry) -> Fields:
+    """Return the frames of the cart, which is at the pose that its odometry says."""
+    return transforms(
+        stamp,
+        (HALL, BASE, pose['position'], pose['orientation']),
+        (BASE, LASER, vector(*geometry.scan_mount), rotation_about('z', 0.0)),
+        (BASE, CAMERA, vector(*geometry.camera_mount), rotation_about('y', geometry.camera_pitch)),
+    )

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import Any, TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from boundary_env_ros.simulation.physics import CartGeometry
 
 Float64Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -107,10 +104,11 @@ def quaternion(values: Float64Array) -> Fields:
 
 def planar_pose(x: float, y: float, yaw: float) -> Fields:
     """Return a ``geometry_msgs/msg/Pose`` on the floor; m, rad."""
-    return {'position': vector(x, y, 0.0), 'orientation': _about('z', yaw)}
+    return {'position': vector(x, y, 0.0), 'orientation': rotation_about('z', yaw)}
 
 
-def _about(axis: str, angle: float) -> Fields:
+def rotation_about(axis: str, angle: float) -> Fields:
+    """Return a ``geometry_msgs/msg/Quaternion``; rad."""
     return {'x': 0.0, 'y': 0.0, 'z': 0.0, axis: math.sin(angle / 2.0), 'w': math.cos(angle / 2.0)}
 
 
@@ -147,16 +145,6 @@ def transforms(stamp: int, *links: tuple[str, str, Fields, Fields]) -> Fields:
             for parent, child, translation, rotation in links
         ]
     }
-
-
-def cart_transforms(pose: Fields, stamp: int, geometry: CartGeometry) -> Fields:
-    """Return the frames of the cart, which is at the pose that its odometry says."""
-    return transforms(
-        stamp,
-        (HALL, BASE, pose['position'], pose['orientation']),
-        (BASE, LASER, vector(*geometry.scan_mount), _about('z', 0.0)),
-        (BASE, CAMERA, vector(*geometry.camera_mount), _about('y', geometry.camera_pitch)),
-    )
 
 
 def image(pixels: npt.NDArray[np.uint8]) -> Fields:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: Numbers of a sensor; pixels of a camera, shape ``(height, width, channels)``; a document.

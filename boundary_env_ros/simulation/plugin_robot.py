@@ -12,14 +12,15 @@ import json
 import math
 from typing import Any
 
-from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import STRING, Vector
-from boundary_env_ros.core.environment.events import Push
+from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.records.environment_event import Push
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
     InvalidState,
@@ -134,7 +135,7 @@ class PluginRobot:
         self._documents: dict[str, Any] = {
             topic: None
             for agent in contract.agents
-            for topic in documents.topics(contract, agent).values()
+            for topic in json_documents.topics(contract, agent).values()
         }
         self.topics: Mapping[str, str] = {
             contract.topic_of(agent, topic): kind
@@ -307,7 +308,7 @@ class PluginRobot:
         if topic not in self._documents:
             known = ', '.join(self._documents) or 'none'
             raise BoundaryError(f'Unknown actuator (expected {known}, got {topic!r}).')
-        self._documents[topic] = documents.read(text)
+        self._documents[topic] = json_documents.read(text)
 
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Update the plugin as often as its time step fits; return what is due."""
@@ -399,7 +400,7 @@ class PluginRobot:
         if space.document:
             if not isinstance(reading, (dict, str)):
                 raise self._wrong(topic, 'a text or an object')
-            return {'data': documents.text_of(reading)}
+            return {'data': json_documents.text_of(reading)}
         if space.shape is not None:
             if not isinstance(reading, dict) or tuple(reading['shape']) != space.shape:
                 raise self._wrong(topic, f'pixels of shape {space.shape}')

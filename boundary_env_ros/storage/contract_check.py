@@ -9,14 +9,10 @@ import math
 import re
 import unicodedata
 
-from boundary_env_ros.core.contract.model import (
-    ActionSpec,
-    Contract,
-    FieldSpec,
-    Pacing,
-)
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import Lookup, Picture
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.message_parts import unit_at
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace

@@ -13,10 +13,11 @@ import re
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.grammar import NAME
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.environment.task import NoTask, Task
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.resources import share_directory

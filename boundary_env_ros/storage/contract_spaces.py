@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
-from boundary_env_ros.core.documents import checker
+from boundary_env_ros.core.sources.json_documents import checker
 
 Array = npt.NDArray[Any]
 

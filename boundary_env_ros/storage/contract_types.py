@@ -23,7 +23,6 @@ from boundary_env_ros.core.contract.model import (
     Confidence,
     Contract,
     FieldSpec,
-    Pacing,
     PublishStep,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
@@ -35,6 +34,7 @@ from boundary_env_ros.core.contract.sources import (
     Source,
 )
 from boundary_env_ros.core.gate.rules.rule import SensorRule
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.message_paths import (

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 import math
 
-from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.snapshot import status_by
-from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.intervention import InterventionTracker
+from boundary_env_ros.core.records.endings import SUCCESS
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.intervention import InterventionTracker
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen, replace
 

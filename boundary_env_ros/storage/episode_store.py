@@ -22,11 +22,11 @@ from threading import Lock
 from typing import Final, TypeVar
 from urllib.parse import quote
 
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, to_json
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import Closing, making

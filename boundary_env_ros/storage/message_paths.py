@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.problem_text import nearest
-from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import listing, MessageTypes, Mismatch

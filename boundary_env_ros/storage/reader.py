@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 from weakref import finalize
 
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import Unlike
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage import limits

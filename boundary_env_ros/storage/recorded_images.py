@@ -10,8 +10,8 @@ import hashlib
 from typing import Any
 
 from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.records.observation import ImageReference
 from boundary_env_ros.core.sources.readers import stamp_of
-from boundary_env_ros.core.sources.reading import ImageReference
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.records import Message, RecordSource

@@ -19,7 +19,7 @@ from threading import Condition, Thread
 import time
 from typing import TypeVar
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.disk_errors import reason, way_out

@@ -11,11 +11,15 @@ from pathlib import Path
 import re
 from typing import Any, Final, get_args, TypeAlias, TypeVar
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.serialization import Unlike
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.channel import Channel

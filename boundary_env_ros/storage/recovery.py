@@ -18,10 +18,10 @@ import itertools
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits

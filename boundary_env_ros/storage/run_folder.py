@@ -8,7 +8,7 @@ from datetime import datetime
 import os
 from pathlib import Path
 
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import making, write_atomically

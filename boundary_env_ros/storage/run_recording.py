@@ -18,14 +18,14 @@ import json
 import time
 from typing import Any, TypeGuard
 
-from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.environment.silence import PATIENCE
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import write_atomically

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import replace
 

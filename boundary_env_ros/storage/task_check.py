@@ -12,9 +12,9 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract, WaitStep
 from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import judge, sample, StepView, supply, Task
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ContractError, Problem, TaskFailed
 from boundary_env_ros.storage.contract_file import make_task
 

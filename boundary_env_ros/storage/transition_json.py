@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, json_schema, to_json, Unlike
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.records import FORMAT, format_in, match_format

@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import FAILURE, SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
-from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.core.records.endings import FAILURE, SUCCESS
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import RewardTerm
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.options import check_names, draw, Range
 

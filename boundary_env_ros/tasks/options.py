@@ -9,7 +9,7 @@ from typing import cast, TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.errors import BoundaryError
 
 #: The lowest and the highest of some values.

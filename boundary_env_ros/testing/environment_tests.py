@@ -13,9 +13,10 @@ import warnings
 
 from gymnasium.utils.env_checker import check_env
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.storage.contract_file import make_task

@@ -9,16 +9,16 @@ import math
 from typing import Any
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import (
     out_of_tolerance,
     ResetWorld,
     tolerances,
 )
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.sources.inputs import feedback_inputs, Input, Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.simulation.messages import Fields, PlainMessage
 from boundary_env_ros.simulation.robot import Emission, SimulatedRobot

@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
+from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.messages import PlainMessage
-from boundary_env_ros.simulation.robot import Emission, make_robot, SimulatedRobot
+from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.robot_bench import (
     Bench,

@@ -13,11 +13,11 @@ import random
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, Task
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.endings import TIME_LIMIT
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.task_check import task_problems

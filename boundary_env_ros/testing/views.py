@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.task import StepView, Task
+from boundary_env_ros.core.vectors import Vector
 
 
 def draw_views(

@@ -15,8 +15,8 @@ import time
 import pytest
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from support.storage_wire import instant, step_id, transition
 

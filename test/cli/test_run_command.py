@@ -19,8 +19,8 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros import __version__
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.cli.run_report import line_of
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.storage.contract_file import load

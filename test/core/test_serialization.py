@@ -19,19 +19,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.space_fields import SpaceKind
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.environment.events import EventKind
-from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    Observation,
-    ObservationField,
-)
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     ForeignPublishers,
     GateDecision,
@@ -44,23 +34,31 @@ from boundary_env_ros.core.gate.decision import (
     RuntimeLimits,
     SentCommand,
     Source,
-    StepId,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.serialization import from_json, to_json, Unlike
-from boundary_env_ros.core.sources.reading import ImageReference
-from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.environment_event import EventKind
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.latency import Latency, LatencyStage
+from boundary_env_ros.core.records.lockstep import SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.observation import (
+    FieldStatus,
+    ImageReference,
+    Observation,
+    ObservationField,
+)
+from boundary_env_ros.core.records.parts import NamedValues, Pacing, StepId
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     Kind,
-    NamedValues,
     PrivilegedObservation,
     ResetRecord,
     RewardTerm,
     Transition,
 )
+from boundary_env_ros.core.serialization import from_json, to_json, Unlike
+from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from support.core_world import Message, MESSAGES
 from support.record_messages import from_message, to_message

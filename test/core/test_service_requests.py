@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import KeyValue
+from boundary_env_ros.core.records.parts import KeyValue
 from boundary_env_ros.core.service_requests import (
     action_of,
     batch_of,

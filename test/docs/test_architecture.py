@@ -9,9 +9,9 @@ import re
 
 import pytest
 
-from boundary_env_ros.core import latency
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.records import instants
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.serialization import Json, to_json
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.contract_file import load
@@ -28,9 +28,9 @@ def test_page_has_the_stages_and_their_drawing_as_they_are_computed() -> None:
     assert [name for name in listed if name in STAGES] == list(STAGES)
     drawn = re.search(r'^```\n(captured.*?)^```', PAGE, re.MULTILINE | re.DOTALL)
     assert drawn is not None
-    assert latency.__doc__ is not None
+    assert instants.__doc__ is not None
     lines = [line.strip() for line in drawn[1].splitlines()]
-    assert '\n'.join(lines) in '\n'.join(line.strip() for line in latency.__doc__.splitlines())
+    assert '\n'.join(lines) in '\n'.join(line.strip() for line in instants.__doc__.splitlines())
 
 
 def test_page_names_the_floors_of_the_import_rules() -> None:

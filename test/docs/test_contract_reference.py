@@ -10,10 +10,10 @@ from contract_tables import with_tables
 import pytest
 
 from boundary_env_ros.core.contract import sources as images
-from boundary_env_ros.core.environment import endings
+from boundary_env_ros.core.contract.paths import FUNCTIONS
+from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.sources import derived
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources.paths import FUNCTIONS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_file import loads
 from support.pages import code, first_code, rows, section, text_of

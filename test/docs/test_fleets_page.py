@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from support.bag_maker import write_records
 from support.pages import text_of
 

@@ -11,7 +11,7 @@ import re
 import pytest
 from reason_table import with_reasons
 
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
 from support.pages import code, first_code, REPOSITORY, rows, section, text_of
 
 NODES = (
@@ -106,7 +106,7 @@ def _before_options(page: str) -> str:
 
 def test_page_has_the_options_of_every_robot() -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from boundary_env_ros.simulation.robot import robot_type
+    from boundary_env_ros.simulation.installed_robots import robot_type
     from boundary_env_ros.storage.contract_file import load
 
     page = section(text_of('doc/nodes/simulated_robot.md'), 'Options of the robots')

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from boundary_env_ros.core.environment.endings import BUILT_IN
-from boundary_env_ros.core.gate.decision import Reason
+from boundary_env_ros.core.records.decision import Reason
+from boundary_env_ros.core.records.endings import BUILT_IN
 from support.pages import first_code, REPOSITORY, section, text_of
 
 WHY = text_of('doc/why_it_failed.md')

@@ -12,14 +12,15 @@ from typing import Any, cast
 import pytest
 
 from boundary_env_ros.core.contract.model import Acknowledgement, slices_of
-from boundary_env_ros.core.contract.sources import Paths, Vector
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import ActuationEvidence
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from boundary_env_ros.core.transition import ActuationEvidence
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.audit.raw_messages.wiring import wired
+from boundary_env_ros.evidence.wiring import wired
 from boundary_env_ros.storage.contract_file import load
 
 ROVER = Path(__file__).parents[2] / 'examples/rover/rover.yaml'

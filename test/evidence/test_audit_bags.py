@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task

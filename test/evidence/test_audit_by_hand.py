@@ -16,16 +16,16 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 import yaml
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.records.decision import (
     GateDecision,
     Reason,
     RuntimeLimits,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.memory import link

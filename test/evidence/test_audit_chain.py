@@ -16,9 +16,10 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome

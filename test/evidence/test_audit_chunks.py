@@ -16,8 +16,8 @@ from support.core_messages import changed_decision
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import GateDecision, Trigger
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file

@@ -13,8 +13,8 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from rosbags.convert.converter import convert
 
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract

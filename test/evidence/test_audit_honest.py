@@ -13,12 +13,12 @@ import sys
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import PrivilegedObservation, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.memory import link

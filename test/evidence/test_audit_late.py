@@ -12,18 +12,18 @@ from typing import Any, ClassVar
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from boundary_env_ros.core.environment.environment_state import Outputs
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     DeadlinesDue,
     Decided,
     GateReported,
     InputEvent,
     StepDue,
 )
+from boundary_env_ros.core.environment.environment_state import Outputs
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import AuditReport
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract

@@ -17,11 +17,15 @@ import pytest
 from support.core_messages import changed_decision
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages.window import REACH

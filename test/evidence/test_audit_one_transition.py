@@ -17,9 +17,9 @@ import yaml
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import ALONE, Outcome

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import ForeignPublishers
+from boundary_env_ros.core.records.decision import ForeignPublishers
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Measurement
-from boundary_env_ros.core.gate.events import PublishersSeen
+from boundary_env_ros.core.gate.gate_events import PublishersSeen
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Measurement
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
@@ -27,10 +28,10 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages import published, window
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.evidence.run_files import contract_of, Run
+from boundary_env_ros.evidence.wiring import same_topic
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription, Entry, Message
 from support.bag_forging import Forge

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.sources import no_estimate
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.storage.contract_file import load, LoadedContract

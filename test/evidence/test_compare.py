@@ -15,9 +15,10 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.imported import import_marks
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.compare import agent_of, compare
 from boundary_env_ros.evidence.compare.comparison import Comparison

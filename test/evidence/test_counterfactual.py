@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.replay.comparable import in_the_way
 from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun

@@ -9,9 +9,13 @@ from itertools import zip_longest
 import random
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.events import EventKind
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.core.records.environment_event import EventKind
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.evidence.episodes import Episodes, HELD, Step
 from support.record_maker import Piece
 

@@ -31,13 +31,14 @@ import minari
 import pyarrow.parquet
 import yaml
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import Trigger
-from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Trigger
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.imported import import_marks
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Origin, Step

@@ -17,13 +17,13 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.imported import DERIVED, imported_from, is_unknown
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.imported import DERIVED, imported_from, is_unknown
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock
-from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtRanges, Cut

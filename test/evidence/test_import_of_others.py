@@ -12,7 +12,7 @@ from typing import Any
 from mcap.writer import Writer
 import pytest
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.importing.cuts import AtCommands
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
 from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag

@@ -24,8 +24,8 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
 )
 from boundary_env_ros.errors import ContractError, RecordError
+from boundary_env_ros.evidence.commented_yaml import Page, written
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
-from boundary_env_ros.evidence.infer_contract.writing import Page, written
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
 from support.infer_contract_messages import any_messages, SECOND, TYPES

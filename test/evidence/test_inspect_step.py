@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.gate.decision import KeyValue, Reason, Verdict
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     Kind,
     PrivilegedObservation,
     Transition,
 )
+from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.rules.base import same
+from boundary_env_ros.evidence.record_difference import same
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
 from boundary_env_ros.evidence.report.step_text import tell_step
 from boundary_env_ros.storage.contract_file import LoadedContract

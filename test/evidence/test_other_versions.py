@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import Unlike
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.core.type_hints import element_of, hints_of, optional_of
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import record_decoder

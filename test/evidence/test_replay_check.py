@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.task import Outcome, StepView
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun

@@ -17,8 +17,8 @@ import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.imported import import_marks
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog

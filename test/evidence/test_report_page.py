@@ -22,13 +22,13 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import HELD
-from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.imported import import_marks
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord as ComparedEpisode
 from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.evidence.report.gather import gather

@@ -11,16 +11,11 @@ import math
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import (
-    GateDecision,
-    Reason,
-    Trigger,
-    Verdict,
-)
 from boundary_env_ros.core.gate.rules.causes import CAUSES
-from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.latency import Latency, LatencyStage
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, KINDS
 from boundary_env_ros.evidence.report.suspicion import GAP, KEPT, Moment, Suspects
 from support.core_messages import changed_decision

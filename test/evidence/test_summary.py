@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.latency import LatencyStage
-from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.latency import LatencyStage
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.evidence.summary.figures import Group
 from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
 from boundary_env_ros.evidence.summary.summary import summarise

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.facade.chunking import (
     Prediction,

@@ -13,7 +13,7 @@ import yaml
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger
+from boundary_env_ros.core.records.decision import GateDecision, Trigger
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,

@@ -17,9 +17,9 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome

@@ -13,12 +13,12 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import PrivilegedObservation, Transition
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import NamedValues, PrivilegedObservation, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,

@@ -22,8 +22,8 @@ from support.core_messages import changed_decision
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.records.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -35,7 +35,8 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.info import step_info
-from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.simulation.installed_robots import make_robot
+from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
 
 NOTHING = np.zeros(2, dtype=np.float32)

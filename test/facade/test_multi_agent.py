@@ -27,8 +27,8 @@ from pettingzoo.test import (
     seed_test,
 )
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -40,7 +40,8 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.simulation.installed_robots import make_robot
+from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
 from support.shipped import without_options

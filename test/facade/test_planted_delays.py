@@ -18,9 +18,10 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.config import CartConfig

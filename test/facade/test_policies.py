@@ -15,7 +15,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Joints
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import (

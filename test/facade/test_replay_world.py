@@ -18,8 +18,8 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import (
     DigestMismatch,
     EpisodeEnded,

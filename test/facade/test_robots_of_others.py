@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_check import check_text

@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.gate.decision import ActionRequest, Source
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import ActionRequest, Source
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld

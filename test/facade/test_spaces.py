@@ -15,12 +15,8 @@ import pytest
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    freeze,
-    is_lost,
-    ObservationField,
-)
+from boundary_env_ros.core.environment.freezing import freeze, is_lost
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources.images import decode, within_bounds
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.errors import InvalidAction, LinkError

@@ -18,19 +18,20 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 from pettingzoo.test import api_test, seed_test
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.input_events import GateReported, RecorderReported
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.environment_events import GateReported, RecorderReported
+from boundary_env_ros.core.gate.gate_events import Request
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
+    holds_for_another,
     Reason,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.events import Request
-from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, ResetNeeded
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.summary.summary import summarise

@@ -17,7 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from rclpy import create_node
 from rclpy.node import Node
 
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient

@@ -31,10 +31,10 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import Transition as LifecycleTransition
 
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records

@@ -24,8 +24,8 @@ from rclpy.duration import Duration
 from std_msgs.msg import String
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import msg

@@ -23,8 +23,8 @@ from lifecycle_msgs.msg import Transition as Lifecycle
 import rclpy
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,

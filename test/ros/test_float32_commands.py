@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import RuleInput
+from boundary_env_ros.core.records.decision import RuleInput
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
@@ -20,7 +20,8 @@ from rclpy.parameter import Parameter
 
 from boundary_env_ros.core.contract.sources import Array, Paths, Source
 from boundary_env_ros.core.gate.commands import as_sent
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.conversions import held_as_float32, message_class
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate

@@ -26,14 +26,14 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool
 
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     GateState,
     Reason,
-    StepId,
     Trigger,
 )
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.facade.steps import StepRequest

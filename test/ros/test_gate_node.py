@@ -20,7 +20,7 @@ import rclpy
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Joy
 
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

@@ -19,7 +19,7 @@ from geometry_msgs.msg import TwistStamped
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger as TriggerService
 
-from boundary_env_ros.core.gate.decision import ActionRequest, GateState, Reason, Verdict
+from boundary_env_ros.core.records.decision import ActionRequest, GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -19,7 +19,7 @@ pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 from sensor_msgs.msg import Joy
 from std_srvs.srv import Trigger as Knock
 
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import srv

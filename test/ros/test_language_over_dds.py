@@ -29,10 +29,10 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.sources.paths import yaw
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.contract.paths import yaw
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

@@ -23,9 +23,9 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, StepId
+from boundary_env_ros.core.records.decision import GateDecision, GateState, Reason
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import RuleInput
+from boundary_env_ros.core.records.decision import RuleInput
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
@@ -24,20 +24,19 @@ from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core import documents
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rules.admission import LAST_STEP, well_formed
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
-    KeyValue,
     Reason,
     RuleResult,
     RuntimeLimits,
     SentCommand,
-    StepId,
     Verdict,
 )
-from boundary_env_ros.core.gate.decision import Trigger as Cause
-from boundary_env_ros.core.gate.rules.admission import LAST_STEP, well_formed
+from boundary_env_ros.core.records.decision import Trigger as Cause
+from boundary_env_ros.core.records.parts import KeyValue, StepId
+from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import RecordError, ResultCode
@@ -257,7 +256,7 @@ def test_no_honest_message_is_too_large(file: Path, horizon: int | None) -> None
         horizon=contract.horizon,
         unresolved=tuple(field.name for field in image_fields(contract)),
         metadata=tuple(KeyValue(key=f'{NAME}{i}', value=NAME) for i in range(20)),
-        payload='x' * documents.MOST_BYTES if contract.documents else '',
+        payload='x' * json_documents.MOST_BYTES if contract.documents else '',
         authentication=bytes(64),
     )
     assert len(serialize_message(to_msg(request))) <= most_of_request(contract)

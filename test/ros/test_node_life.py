@@ -29,8 +29,8 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 import yaml
 
-from boundary_env_ros.core.gate.decision import GateState
-from boundary_env_ros.core.gate.events import ClearEmergencyStop, EmergencyStop
+from boundary_env_ros.core.gate.gate_events import ClearEmergencyStop, EmergencyStop
+from boundary_env_ros.core.records.decision import GateState
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp

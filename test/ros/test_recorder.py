@@ -19,7 +19,7 @@ import uuid
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import RuleInput
+from boundary_env_ros.core.records.decision import RuleInput
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
@@ -34,11 +34,11 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from sensor_msgs.msg import Image
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names

@@ -18,8 +18,9 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Header
 
-from boundary_env_ros.core.contract.model import Pacing, Qos
+from boundary_env_ros.core.contract.model import Qos
 from boundary_env_ros.core.contract.sources import Joints
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.readers import reader

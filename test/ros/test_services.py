@@ -25,10 +25,10 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from diagnostic_msgs.msg import KeyValue
 from lifecycle_msgs.msg import Transition as Lifecycle
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import (
     DigestMismatch,
     EpisodeEnded,

@@ -18,7 +18,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.ros import names

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import LinkTimeout, PeerLost, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient

@@ -21,9 +21,8 @@ from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.lockstep import SimStepRequest
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.lockstep import SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names

@@ -18,7 +18,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from mcap.reader import make_reader
 from mcap.writer import Writer
 
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.evidence.audit.audit import audit_path
 from support import frame_teller
 from support.ros_world import PATIENT

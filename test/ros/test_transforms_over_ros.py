@@ -20,7 +20,7 @@ from lifecycle_msgs.msg import Transition as Lifecycle
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from tf2_msgs.msg import TFMessage
 
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.evidence.audit.audit import audit_path

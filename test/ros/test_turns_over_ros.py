@@ -18,9 +18,8 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from pettingzoo.test import api_test
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import holds_for_another, Reason, Verdict
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv

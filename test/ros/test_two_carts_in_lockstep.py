@@ -19,7 +19,11 @@ pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv

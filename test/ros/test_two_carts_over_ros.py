@@ -14,9 +14,9 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost, ResetFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import NodeSpec, running

@@ -16,8 +16,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.watch import draw

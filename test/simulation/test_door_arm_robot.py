@@ -10,12 +10,12 @@ import math
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Joints, Trajectory
 from boundary_env_ros.core.environment.reset import out_of_tolerance, ResetWorld, tolerances
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
 from boundary_env_ros.core.sources.images import decode
 from boundary_env_ros.core.sources.readers import reader
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies.open_door import joint_angles, OpenDoorPolicy
@@ -23,8 +23,8 @@ from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.robot import ARM_TOPIC, DoorArmRobot, GRIPPER_TOPIC
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS
+from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.messages import PlainMessage
-from boundary_env_ros.simulation.robot import make_robot
 from boundary_env_ros.storage.contract_file import load, make_task
 from support.door_hand import EXAMPLE, MS
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import NamedValues, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_reset import target_of

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.errors import BoundaryError, InvalidState, SimulationFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin

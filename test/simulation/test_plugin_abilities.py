@@ -17,7 +17,8 @@ from support import odd_plugins
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, Events, Push
+from boundary_env_ros.core.episode_events import Events
+from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, Push
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
 from boundary_env_ros.facade.multi_agent import env
 from boundary_env_ros.simulation.plugin_robot import PluginRobot

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from test_plugin import contract_data, yaml
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, RequestRejected, ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.episodes import Episodes, Snapshot

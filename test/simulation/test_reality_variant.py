@@ -12,7 +12,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.simulation.cart_reset import ResetTarget
@@ -23,7 +23,7 @@ from boundary_env_ros.simulation.config import (
     REALITY,
     ScanConfig,
 )
-from boundary_env_ros.simulation.robot import make_robot
+from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.storage.contract_file import load
 from support.readings import payloads
 from support.warehouse_cart import WarehouseCart

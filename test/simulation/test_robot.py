@@ -12,16 +12,16 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import NamedValues, Pacing, StepId
 from boundary_env_ros.core.sources.inputs import sensor_topics
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.simulation import robot as robot_module
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
-from boundary_env_ros.simulation.robot import GROUP, make_robot, report_of, robot_type
+from boundary_env_ros.simulation.installed_robots import GROUP, make_robot, robot_type
+from boundary_env_ros.simulation.robot import report_of
 from boundary_env_ros.storage.contract_file import load
 
 MS = 1_000_000

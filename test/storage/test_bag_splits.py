@@ -13,7 +13,7 @@ import pytest
 from rosbags.rosbag2 import Reader
 import yaml
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog, sync
 from boundary_env_ros.storage.mcap_scan import McapScan

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Message, record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR

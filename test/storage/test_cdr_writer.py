@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Message, record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError, ContractError, MissingDependency, Problem
 from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_check import check_text

@@ -23,8 +23,8 @@ import yaml
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import ContractError
+from boundary_env_ros.evidence.contract_difference import difference
 from boundary_env_ros.evidence.describe import describe
-from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import loads

@@ -18,10 +18,10 @@ from boundary_env_ros.core.contract import model as contract
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.key import BEHAVIOURAL, Key
 from boundary_env_ros.core.contract.safety import Safety
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import ContractError
+from boundary_env_ros.evidence.contract_difference import difference
 from boundary_env_ros.evidence.describe import describe
-from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract import safety
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader

@@ -14,9 +14,9 @@ import jsonschema
 import pytest
 
 from boundary_env_ros.core.contract.sources import ENCODINGS, MOST_VALUES
-from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.records.decision import Reason
+from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract.parser import parse

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.core.gate.rules.interlock import Interlock
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.resources import share_directory, share_file
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import load

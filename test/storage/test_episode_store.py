@@ -16,15 +16,10 @@ from threading import Thread
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import (
-    agreed,
-    EpisodeLabel,
-    Label,
-    latest,
-)
-from boundary_env_ros.core.gate.decision import Trigger, Verdict
+from boundary_env_ros.core.records.decision import Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel, Label, latest
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from support.core_messages import changed_decision

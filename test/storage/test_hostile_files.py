@@ -22,8 +22,8 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
 import zstandard
 
-from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.cdr import record_decoder

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import DECOMPRESSED, ENCODINGS, Picture, Vector
+from boundary_env_ros.core.contract.sources import DECOMPRESSED, ENCODINGS, Picture
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
 from support.core_messages import image

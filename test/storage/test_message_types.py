@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.sources.paths import getter
+from boundary_env_ros.core.contract.paths import getter
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import Field
 from boundary_env_ros.storage.message_paths import (

@@ -17,8 +17,8 @@ import time
 import pytest
 import yaml
 
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records

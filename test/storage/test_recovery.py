@@ -24,9 +24,9 @@ from rosbags.rosbag2 import Reader
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore

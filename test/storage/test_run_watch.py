@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 from support.storage_wire import instant, step_id

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.transition_json import read_transition, transition_text

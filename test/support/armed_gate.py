@@ -10,18 +10,10 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    GateDecision,
-    Reason,
-    StepId,
-    Verdict,
-)
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     EmergencyStop,
     EpisodeTold,
@@ -29,13 +21,23 @@ from boundary_env_ros.core.gate.events import (
     Request,
     Tick,
 )
-from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import beside, kept_of
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
+from boundary_env_ros.core.records.decision import (
+    ActionRequest,
+    FEEDBACK,
+    GateDecision,
+    OPERATOR,
+    Reason,
+    Verdict,
+)
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.testing.verdicts import fail
 
 #: Nothing near, ahead (m) or behind, and every beam usable.

@@ -12,22 +12,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     Reason,
     RuleResult,
-    StepId,
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import PrivilegedObservation, RewardTerm, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import (
-    PrivilegedObservation,
-    RewardTerm,
-    Transition,
-)
 from support.bag_forging import copied, Forge, stamp_of
 from support.core_messages import changed_decision
 from support.damage import MS, remeasured

@@ -13,23 +13,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import (
-    bring_inside,
-    FieldStatus,
-    ObservationField,
-)
-from boundary_env_ros.core.gate.decision import (
-    GateDecision,
-    Reason,
-    Verdict,
-)
-from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.environment.freezing import bring_inside
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     PrivilegedObservation,
     Transition,
 )
+from boundary_env_ros.core.timebase import NANOSECONDS
 from support.bag_forging import Forge, measured
 from support.core_messages import changed_decision
 from support.damage import MS, remeasured

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.observation import age_of, ObservationField
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import StepView, Task
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, Measurement
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.transition import Kind, Transition
+from boundary_env_ros.core.timebase import age_of, Stamp
 from support.bag_maker import each, of, Tape
 from support.core_messages import changed_decision
 from support.damage import remeasured

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.gate.events import ClearEmergencyStop
+from boundary_env_ros.core.gate.gate_events import ClearEmergencyStop
+from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog

@@ -19,20 +19,20 @@ from boundary_env_ros.core.contract.model import (
     Contract,
     Interface,
     OutOfBounds,
-    Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     Reason,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from support.campaign_sequence import Sent, Violation
 from support.core_world import AGENT, DIGEST
 from support.gate_bench import meaning

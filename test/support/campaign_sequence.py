@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, Interface
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.vectors import Vector
 
 #: Rounding of a few operations in double precision at the size of a command.
 ROUNDING = 1e-9

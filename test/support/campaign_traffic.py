@@ -16,12 +16,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId, Trigger
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
     Deactivate,
@@ -33,10 +30,14 @@ from boundary_env_ros.core.gate.events import (
     TimerStarted,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Trigger
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepResponse
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected
 from support.campaign_oracle import Oracle
 from support.core_world import AGENT, DIGEST, HOST, step_id

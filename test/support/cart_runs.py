@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.episodes import Episodes

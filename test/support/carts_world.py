@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
@@ -30,7 +30,8 @@ from boundary_env_ros.ros.processes import (
     running,
 )
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.simulation.robot import make_robot, SimulatedRobot
+from boundary_env_ros.simulation.installed_robots import make_robot
+from boundary_env_ros.simulation.robot import SimulatedRobot
 from boundary_env_ros.storage.contract_file import load
 from support.ros_world import drain, Probe, reserved_domain, SOON, write_contract
 

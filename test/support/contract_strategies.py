@@ -20,10 +20,12 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
 from boundary_env_ros.core.contract.safety import STOPS_WITHIN
-from boundary_env_ros.core.contract.sources import DECOMPRESSED, DEPTHS, ENCODINGS, Vector
+from boundary_env_ros.core.contract.sources import DECOMPRESSED, DEPTHS, ENCODINGS
+from boundary_env_ros.core.records.observation import ImageReference
 from boundary_env_ros.core.sources.message_parts import PARTS
-from boundary_env_ros.core.sources.reading import ImageReference, Reading
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.fields import parse_fields
 from boundary_env_ros.storage.contract.parser import parse

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.gate.decision import GateDecision, RuleInput
+from boundary_env_ros.core.records.decision import GateDecision, RuleInput
 from support.core_world import Message, stamped
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import yaml
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract.parser import parse
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields, replace
 import re
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.latency import measure
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.instants import measure
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import ClockReading, Stamp
-from boundary_env_ros.core.transition import Kind, Transition
 from support.core_messages import changed_decision
 
 Steps = list[Transition]

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import Reason, Trigger, Verdict
+from boundary_env_ros.core.records.decision import Reason, Trigger, Verdict
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import Clock
 from support import damage_forgeries as forged
 from support.damage import (

@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, RuleResult, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, RuleResult, Verdict
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.parts import KeyValue, NamedValues
+from boundary_env_ros.core.records.transition import RewardTerm, Transition
 from boundary_env_ros.core.timebase import Clock
-from boundary_env_ros.core.transition import NamedValues, RewardTerm, Transition
 from support.damage import (
     answer_of,
     find,

@@ -11,9 +11,9 @@ import numpy as np
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.yaml_text import YamlText
 
 #: Where the order of keys is part of the meaning.

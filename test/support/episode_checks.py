@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.transition import Kind, Transition
 from support.core_world import shipped
 from support.episode_world import EpisodeWorld
 

@@ -15,18 +15,9 @@ from functools import partial
 import json
 import math
 
-from boundary_env_ros.core.contract.model import (
-    CallStep,
-    ConfirmStep,
-    Contract,
-    Pacing,
-    PublishStep,
-)
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, PublishStep
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Output, Setup
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     DeadlinesDue,
@@ -42,12 +33,11 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.environment_state import Output, Setup
 from boundary_env_ros.core.environment.reset import ResetOutput, ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, GateState
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     Deactivate,
     EmergencyStop,
@@ -57,9 +47,18 @@ from boundary_env_ros.core.gate.events import (
     Tick,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.records.decision import GateDecision, GateState
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.observation import ImageReference, Observation
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
-from boundary_env_ros.core.sources.reading import ImageReference, Reading
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -68,12 +67,7 @@ from boundary_env_ros.core.timebase import (
     Stamp,
     to_nanoseconds,
 )
-from boundary_env_ros.core.transition import (
-    ActuationEvidence,
-    NamedValues,
-    PrivilegedObservation,
-    Transition,
-)
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from support.core_world import (

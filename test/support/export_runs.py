@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from support.bag_maker import record_of, Tape, write_bag
 from support.hand_maker import by_hand, hand_contract, HandBench

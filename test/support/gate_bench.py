@@ -22,21 +22,12 @@ from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Contract,
     Interface,
-    Pacing,
     WaitStep,
 )
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import (
-    GateDecision,
-    Reason,
-    RuntimeLimits,
-    Trigger,
-    Verdict,
-)
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
     Deactivate,
@@ -47,13 +38,22 @@ from boundary_env_ros.core.gate.events import (
     Tick,
     Tighten,
 )
-from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules import causes
 from boundary_env_ros.core.gate.rules.causes import cause_of
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.records.decision import (
+    GateDecision,
+    Reason,
+    RuntimeLimits,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected
 from support.core_world import (
     AGENT,

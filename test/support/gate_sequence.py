@@ -8,12 +8,12 @@ from copy import copy
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.records.decision import RuleInput, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import Path_, shipped
 
 _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]

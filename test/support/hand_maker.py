@@ -15,10 +15,10 @@ import numpy as np
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import RuntimeLimits
-from boundary_env_ros.core.gate.events import Tighten
+from boundary_env_ros.core.gate.gate_events import Tighten
+from boundary_env_ros.core.records.decision import RuntimeLimits
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from support.record_maker import Bench, chosen_start, MS, seek_goal

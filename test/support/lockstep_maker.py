@@ -8,8 +8,7 @@ from dataclasses import replace
 import uuid
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     DeadlinesDue,
@@ -18,14 +17,15 @@ from boundary_env_ros.core.environment.input_events import (
     RecorderReported,
     WorldAdvanced,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
-from boundary_env_ros.core.transition import Transition
 from support.record_maker import Bench, EPOCH, HOST, MS, Policy, VERSION
 
 #: Period of each sensor in ms, by the topics that it publishes.

@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 
 DIFFERS = {
     '.steady': 'a reading of the steady clock',

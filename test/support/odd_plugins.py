@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.simulation.plugin import Baseline, EnvironmentPlugin, PluginSpace, Update
 
 

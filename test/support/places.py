@@ -11,14 +11,14 @@ import math
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back, Moves, Workspace
+from boundary_env_ros.core.records.decision import Measurement, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import Path_, put, shipped_data, TASKS
 

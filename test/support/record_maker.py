@@ -24,9 +24,7 @@ import uuid
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Setup
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     DeadlinesDue,
@@ -38,11 +36,11 @@ from boundary_env_ros.core.environment.input_events import (
     StepDue,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.environment_state import Setup
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     EmergencyStop,
     EpisodeTold,
@@ -51,17 +49,19 @@ from boundary_env_ros.core.gate.events import (
     Tick,
     WentOut,
 )
-from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.observation import Observation
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.sources.inputs import Purpose, sensor_topics
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from boundary_env_ros.core.transition import (
-    ActuationEvidence,
-    NamedValues,
-    PrivilegedObservation,
-    Transition,
-)
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.rules import catalogue
 from support.record_sensors import CartSensors, Fields, plain, time_fields

@@ -30,8 +30,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from std_srvs.srv import Trigger
 import yaml
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, GateState
+from boundary_env_ros.core.records.decision import GateDecision, GateState
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file

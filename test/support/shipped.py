@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 

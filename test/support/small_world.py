@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, InvalidAction, InvalidState
 from boundary_env_ros.simulation.messages import Fields, header, vector
 from boundary_env_ros.simulation.robot import Emission

@@ -18,14 +18,7 @@ from hypothesis import strategies as st
 import numpy as np
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    Observation,
-    ObservationField,
-)
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     GateStatus,
@@ -33,13 +26,19 @@ from boundary_env_ros.core.gate.decision import (
     Reason,
     RuleInput,
     RuleResult,
-    StepId,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.sources.reading import ImageReference
+from boundary_env_ros.core.records.lockstep import SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.observation import (
+    FieldStatus,
+    ImageReference,
+    Observation,
+    ObservationField,
+)
+from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.transition import Kind, RewardTerm, Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
-from boundary_env_ros.core.transition import Kind, RewardTerm, Transition
 from support.record_messages import to_message
 
 #: What nodes send each other, besides what a bag is read for.

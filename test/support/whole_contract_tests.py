@@ -16,11 +16,11 @@ import numpy as np
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import freeze
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.environment.freezing import freeze
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade.spaces import action_vector, observation_values
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space

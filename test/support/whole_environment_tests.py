@@ -13,11 +13,12 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import ABANDONED
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.endings import ABANDONED
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.commands import message_fields
+from boundary_env_ros.core.records.lockstep import SimStepResponse
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.simulation.robot import Emission, make_robot
+from boundary_env_ros.simulation.installed_robots import make_robot
+from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import ContractDescription
 from support.bag_maker import Tape

@@ -10,10 +10,11 @@ from functools import partial
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import KeyValue, Verdict
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.parts import KeyValue, Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.spaces import action_vector, observation_values
 from boundary_env_ros.facade.steps import StepRequest, StepResult

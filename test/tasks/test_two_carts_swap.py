@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.contract_file import load
 

@@ -13,11 +13,11 @@ from gymnasium import spaces
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.events import EmergencyStop, Event, Request, Tick
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import EmergencyStop, Event, Request, Tick
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.testing import ContractTests
@@ -218,7 +218,7 @@ def test_an_observation_outside_of_its_space_is_found(
     def leave(values: Vector, spec: object) -> tuple[Vector, bool]:
         return values, False
 
-    monkeypatch.setattr('boundary_env_ros.core.environment.observation.bring_inside', leave)
+    monkeypatch.setattr('boundary_env_ros.core.environment.freezing.bring_inside', leave)
     must_find(Kit(write(tmp_path)), INSIDE, r'observation\.\w+: expected a member of Box')
 
 

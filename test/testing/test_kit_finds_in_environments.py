@@ -14,9 +14,9 @@ from gymnasium import spaces
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load

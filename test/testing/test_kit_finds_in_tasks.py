@@ -13,10 +13,11 @@ import random
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import FAILURE
 from boundary_env_ros.core.environment.task import Outcome, StepView, Task
-from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.core.records.endings import FAILURE
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import RewardTerm
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from boundary_env_ros.testing import TaskTests
 from support.kit_faults import must_find

@@ -15,10 +15,10 @@ import sys
 import time
 from typing import Any
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.rules.catalogue import Severity

@@ -23,9 +23,9 @@ from geometry_msgs.msg import TwistStamped
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import ActionRequest, Reason
+from boundary_env_ros.core.records.decision import ActionRequest, Reason
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg

@@ -21,7 +21,7 @@ import uuid
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp

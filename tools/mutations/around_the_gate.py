@@ -92,7 +92,7 @@ _EVIDENCE = (
     ),
     Mutation(
         'A decision that does not come out again is a difference',
-        'evidence/audit/rules/base.py',
+        'evidence/record_difference.py',
         '        return None if close(one, other, tolerance) else (place, one, other)',
         '        return None',
         ('evidence/test_replay_check.py::test_a_change_of_one_thing_is_the_first_difference',),

@@ -13,11 +13,11 @@ from boundary_env_ros.core.contract.model import (
     Contract,
     FieldSpec,
     OnStale,
-    Pacing,
     PublishStep,
     WaitStep,
 )
 from boundary_env_ros.core.contract.motion_checks import motion
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
@@ -30,7 +30,7 @@ from boundary_env_ros.core.contract.sources import (
     Points,
     publishers_of,
 )
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.records.parts import Pacing
 
 #: Topics that are written by this package, or by ROS itself.
 _RESERVED_FOLDERS = ('boundary/', 'environment/', 'recorder/', 'safety_gate/')

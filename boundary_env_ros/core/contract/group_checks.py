@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.angles import ROOM
 from boundary_env_ros.core.contract.grammar import COMMAND_PATH
 from boundary_env_ros.core.contract.model import (
     ActionKind,
@@ -18,6 +17,7 @@ from boundary_env_ros.core.contract.model import (
     Interface,
     OnStale,
 )
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.problem_text import Fault, Path, said
 from boundary_env_ros.core.contract.sources import (
     COMPRESSED,
@@ -26,9 +26,8 @@ from boundary_env_ros.core.contract.sources import (
     Paths,
     Picture,
     Points,
-    Vector,
 )
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.vectors import ROOM, Vector
 
 _MOST_FLOAT32 = float(np.finfo(np.float32).max)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from enum import Enum, IntEnum
+from enum import Enum
 import math
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -34,6 +34,7 @@ from boundary_env_ros.core.contract.key import (
     Key,
     Section,
 )
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import (
     Derived,
@@ -45,28 +46,16 @@ from boundary_env_ros.core.contract.sources import (
     Source,
     TRAJECTORY,
     value_names,
-    Vector,
 )
-from boundary_env_ros.core.environment.endings import EndingKind
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.records.endings import EndingKind
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 Units: TypeAlias = Annotated[
     tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), BREAKING
 ]
-
-
-class Pacing(IntEnum):
-    """
-    Who waits for whom.
-
-    ``REALTIME``: no one; the environment ticks at the contract's period. ``LOCKSTEP``: the world,
-    for the gate's decision.
-    """
-
-    REALTIME = 1
-    LOCKSTEP = 2
 
 
 class OnStale(Enum):

@@ -10,7 +10,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE
 from boundary_env_ros.core.contract.key import Key
-from boundary_env_ros.core.contract.sources import CLOUD, SCAN, Source, Vector
+from boundary_env_ros.core.contract.sources import CLOUD, SCAN, Source
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: In place of a unit.

@@ -15,10 +15,10 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from boundary_env_ros.core.contract.grammar import NAME, PATH, WORD
 from boundary_env_ros.core.contract.key import BREAKING, Key, Section
-from boundary_env_ros.core.sources.paths import short
+from boundary_env_ros.core.contract.paths import short
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
-Vector: TypeAlias = tuple[float, ...]
 JointNames: TypeAlias = Annotated[
     tuple[str, ...],
     Key(

@@ -16,7 +16,8 @@ import json
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import STRING, Vector
+from boundary_env_ros.core.contract.sources import STRING
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 

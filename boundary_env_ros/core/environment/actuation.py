@@ -23,13 +23,12 @@ from dataclasses import field
 import math
 from typing import NamedTuple
 
-from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.model import Contract, slices_of
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.transition import ActuationEvidence
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
-from boundary_env_ros.core.transition import ActuationEvidence
+from boundary_env_ros.core.vectors import all_near, Vector
 from boundary_env_ros.frozen import frozen, replace
 
 _HISTORY = 512

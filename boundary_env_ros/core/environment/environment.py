@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from boundary_env_ros.core.environment import endings, starting, stepping
-from boundary_env_ros.core.environment.environment_state import Outputs, Setup, State, Step
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment import starting, stepping
+from boundary_env_ros.core.environment.environment_events import (
     AdvanceDelayed,
     BeginEpisode,
     ConfirmReset,
@@ -39,7 +37,10 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.gate.decision import GateState, Reason
+from boundary_env_ros.core.environment.environment_state import Outputs, Setup, State, Step
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateState, Reason
+from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading

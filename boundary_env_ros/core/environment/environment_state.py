@@ -7,24 +7,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.actuation import Actuation
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import Begin
-from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
+from boundary_env_ros.core.environment.arrivals import Arrivals
+from boundary_env_ros.core.environment.environment_events import Begin
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import ResetOutput, Resetting
 from boundary_env_ros.core.environment.silence import Heartbeats
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, GateStatus, StepId
-from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, to_nanoseconds
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.decision import GateDecision, GateStatus
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     Kind,
     PrivilegedObservation,
     ResetRecord,
     Transition,
 )
+from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, to_nanoseconds
 from boundary_env_ros.frozen import frozen, replace
 
 #: What is published.

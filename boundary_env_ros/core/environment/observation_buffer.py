@@ -9,22 +9,17 @@ from dataclasses import field
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Lookup, value_names, Vector
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    freeze,
-    is_lost,
-    Observation,
-    ObservationField,
-    why_lost,
-)
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.contract.sources import Lookup, value_names
+from boundary_env_ros.core.environment.freezing import freeze, is_lost, why_lost
+from boundary_env_ros.core.records.observation import FieldStatus, Observation, ObservationField
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import PrivilegedObservation
 from boundary_env_ros.core.sources.derived import Frames, frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
-from boundary_env_ros.core.transition import PrivilegedObservation
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.frozen import frozen, replace
 

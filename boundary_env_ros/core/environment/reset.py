@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.model import (
     CallStep,
     ConfirmStep,
@@ -22,11 +21,10 @@ from boundary_env_ros.core.contract.model import (
     WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import NamedValues, StepId
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import all_near, Vector
 from boundary_env_ros.frozen import frozen, replace
 
 

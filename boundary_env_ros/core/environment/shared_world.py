@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.environment import endings
+from boundary_env_ros.core.contract.model import Contract, WaitStep, WorldStep
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Outputs
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     AdvanceDelayed,
     DeadlinesDue,
     EndEpisode,
     StartDelayed,
 )
-from boundary_env_ros.core.environment.lockstep import SimStepRequest
+from boundary_env_ros.core.environment.environment_state import Outputs
 from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.lockstep import SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment import endings
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.frozen import frozen
 
 S = TypeVar('S')

@@ -9,24 +9,29 @@ import json
 import numpy as np
 
 from boundary_env_ros.core.contract.model import CallStep, WaitStep, WorldStep
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.environment_state import Output, State, Step
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     BeginEpisode,
     ConfirmReset,
     ServiceAnswered,
     WorldAnswered,
 )
+from boundary_env_ros.core.environment.environment_state import Output, State, Step
 from boundary_env_ros.core.environment.reset import by_name, Resetting, tolerances
 from boundary_env_ros.core.environment.silence import policy_limit, recorder_silent
 from boundary_env_ros.core.environment.step_builder import Endings
 from boundary_env_ros.core.environment.stepping import close
 from boundary_env_ros.core.environment.task import sample, supply
-from boundary_env_ros.core.gate.decision import GateState
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateState
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.transition import (
+    Kind,
+    PrivilegedObservation,
+    ResetRecord,
+    Transition,
+)
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import Kind, PrivilegedObservation, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 

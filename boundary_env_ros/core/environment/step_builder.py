@@ -8,23 +8,23 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import (
+from boundary_env_ros.core.environment.environment_state import State
+from boundary_env_ros.core.environment.observation_buffer import View
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, UNHEARD, Verdict
+from boundary_env_ros.core.records.endings import (
     EndingKind,
     foremost,
     TASK_FAILED,
     time_is_over,
     TIME_LIMIT,
 )
-from boundary_env_ros.core.environment.environment_state import State
-from boundary_env_ros.core.environment.observation_buffer import View
-from boundary_env_ros.core.environment.reset import by_name
-from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
-from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.admission import UNHEARD
-from boundary_env_ros.core.latency import measure
+from boundary_env_ros.core.records.instants import measure
+from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import TaskFailed
 from boundary_env_ros.frozen import replace
 

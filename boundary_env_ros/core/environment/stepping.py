@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
+from boundary_env_ros.core.environment.environment_events import Decided
 from boundary_env_ros.core.environment.environment_state import State, Step
-from boundary_env_ros.core.environment.input_events import Decided
 from boundary_env_ros.core.environment.silence import sensors_lost, silent
 from boundary_env_ros.core.environment.step_builder import close_step, Endings, is_on_new_action
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.records.decision import GateDecision, holds_for_another, Verdict
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 

@@ -18,8 +18,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.transition import INSTRUCTION, NamedValues, RewardTerm
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import INSTRUCTION, RewardTerm
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.frozen import frozen
 

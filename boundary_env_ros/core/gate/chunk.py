@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.records.decision import ActionRequest
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
 

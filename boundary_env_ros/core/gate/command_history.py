@@ -7,11 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.angles import short_way
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import Safety
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, SentCommand, Trigger, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.braking import at_rest
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import (
@@ -21,9 +19,11 @@ from boundary_env_ros.core.gate.rules.measured import (
     measured_command,
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back, Workspace
+from boundary_env_ros.core.records.decision import Measurement, SentCommand, Trigger, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.vectors import short_way, Vector
 from boundary_env_ros.frozen import frozen, replace
 
 

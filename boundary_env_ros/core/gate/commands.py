@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.angles import short_way
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds, slices_of
-from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
-from boundary_env_ros.core.gate.decision import RuleResult
-from boundary_env_ros.core.gate.rules.rule_output import BEYOND, BOUNDS
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.contract.paths import split_call
+from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory
+from boundary_env_ros.core.gate.rule_output import BEYOND, BOUNDS
+from boundary_env_ros.core.records.decision import RuleResult
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import short_way, Vector
 
 Results = tuple[RuleResult, ...]
 

@@ -8,19 +8,20 @@ from collections.abc import Iterator
 from itertools import combinations
 import math
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.command_history import CommandHistory
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.admission import is_used, switch_held
+from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.records.decision import (
     GateDecision,
     Reason,
     RuleInput,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.admission import is_used, switch_held
-from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 
 #: Difference of two numbers, relative to the greater of them and 1, that is none.

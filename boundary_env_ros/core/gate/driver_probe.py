@@ -14,8 +14,8 @@ from enum import Enum
 import math
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, slices_of
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 #: Seconds that may pass before the first command, until all that the rules need has come.

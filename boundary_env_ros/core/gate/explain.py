@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Source, value_names
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rules.admission import DOCUMENT
+from boundary_env_ros.core.gate.rules.causes import cause_of
+from boundary_env_ros.core.gate.rules.document_rules import DocumentRules
+from boundary_env_ros.core.gate.rules.sensors import NAME as SENSORS
+from boundary_env_ros.core.records.decision import (
+    ALIVE,
+    FEEDBACK,
     GateDecision,
     Measurement,
     measurement_of,
     Reason,
     RuleResult,
 )
-from boundary_env_ros.core.gate.rules.admission import DOCUMENT
-from boundary_env_ros.core.gate.rules.causes import cause_of
-from boundary_env_ros.core.gate.rules.documents import DocumentRules
-from boundary_env_ros.core.gate.rules.limits import ALIVE, FEEDBACK
-from boundary_env_ros.core.gate.rules.sensors import NAME as SENSORS
 from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.events import Event
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.gate_events import Event
+from boundary_env_ros.core.gate.gate_state import State
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
-from boundary_env_ros.core.gate.state import State
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 
 

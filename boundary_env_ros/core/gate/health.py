@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import ForeignPublishers
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.records.decision import ForeignPublishers
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
 

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, StepId
 from boundary_env_ros.core.gate.rules.admission import (
     Lease,
 )
+from boundary_env_ros.core.records.decision import ActionRequest
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.service_requests import refuse_another_digest
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.frozen import frozen, replace

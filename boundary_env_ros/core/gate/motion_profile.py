@@ -35,7 +35,7 @@ from dataclasses import field
 import math
 from typing import Any, NamedTuple, TypeAlias
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.frozen import frozen, replace
 

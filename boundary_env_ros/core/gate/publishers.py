@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import OPERATOR
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.frozen import frozen

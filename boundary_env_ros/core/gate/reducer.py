@@ -15,21 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.chunk import Chunk
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    GateDecision,
-    Reason,
-    RuleInput,
-    RuleResult,
-    Trigger,
-    Verdict,
-)
 from boundary_env_ros.core.gate.driver_probe import DriverProbe, Phase
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
     Deactivate,
@@ -46,27 +36,38 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
     WorldMoved,
 )
+from boundary_env_ros.core.gate.gate_state import State
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import (
     latency,
     Lease,
     not_accepted,
     precedence,
-    UNHEARD,
     well_formed,
 )
 from boundary_env_ros.core.gate.rules.braking import safe_from, towards
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import (
     refuse_looser,
     refuse_too_slow,
     tightened_limits,
 )
-from boundary_env_ros.core.gate.state import State
+from boundary_env_ros.core.records.decision import (
+    ActionRequest,
+    GateDecision,
+    OPERATOR,
+    Reason,
+    RuleInput,
+    RuleResult,
+    Trigger,
+    UNHEARD,
+    Verdict,
+)
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 

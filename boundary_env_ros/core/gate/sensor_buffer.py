@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import Advanced, awaited
-from boundary_env_ros.core.environment.observation import age_in_words, age_of
-from boundary_env_ros.core.gate.decision import Measurement
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.admission import switch_held
-from boundary_env_ros.core.gate.rules.limits import Need, OPERATOR
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.gate.rules.limits import Need
+from boundary_env_ros.core.records.decision import Measurement, OPERATOR
+from boundary_env_ros.core.records.lockstep import Advanced, awaited
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.timebase import age_in_words, age_of, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 

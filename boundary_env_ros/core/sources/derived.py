@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 import math
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Derived, Vector
+from boundary_env_ros.core.contract.sources import Derived
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: Values of the fields of one observation, by name; the newest observation comes last.

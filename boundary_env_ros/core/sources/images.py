@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
-from boundary_env_ros.core.sources.reading import ImageReference
+from boundary_env_ros.core.records.observation import ImageReference
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import RecordError
 

@@ -16,6 +16,7 @@ from boundary_env_ros.core.contract.model import (
     OnStale,
     Qos,
 )
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.safety import Operator, STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     JOINTS,
@@ -24,14 +25,13 @@ from boundary_env_ros.core.contract.sources import (
     Paths,
     publishers_of,
     value_names,
-    Vector,
 )
-from boundary_env_ros.core.gate.rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
-from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.records.decision import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.readers import adapter, frame_of, measured, reader, stamp_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 from boundary_env_ros.frozen import frozen, replace
 

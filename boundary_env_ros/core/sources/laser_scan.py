@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 
 Scan = Any  # anything with the attributes of the message

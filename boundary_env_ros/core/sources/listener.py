@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.sources.inputs import (
     acknowledgement_inputs,
     feedback_inputs,
@@ -23,7 +24,6 @@ from boundary_env_ros.core.sources.inputs import (
     Input,
     Purpose,
 )
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.frozen import frozen
 
 

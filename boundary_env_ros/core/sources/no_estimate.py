@@ -15,9 +15,9 @@ import math
 import re
 from typing import Any, TypeAlias
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.paths import Getter, getter, Message, split_call
 from boundary_env_ros.core.sources.obstacle_distance import measured_range
-from boundary_env_ros.core.sources.paths import Getter, getter, Message, split_call
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 import math
 
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.laser_scan import obstacle_distances
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.point_cloud import corridor_distances
+from boundary_env_ros.core.vectors import Vector
 
 #: Number of values that a reader returns: a distance and a fraction, ahead and behind.
 DISTANCES = 4

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.safety import Corridor
-from boundary_env_ros.core.contract.sources import Points, Vector
+from boundary_env_ros.core.contract.sources import Points
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 
 Cloud = Any  # anything with the attributes of the message

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import math
 from typing import Any
 
-from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Confidence, FieldSpec
+from boundary_env_ros.core.contract.paths import getter, getters, Message, split_call
 from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
@@ -20,15 +20,14 @@ from boundary_env_ros.core.contract.sources import (
     Points,
     Source,
     Trajectory,
-    Vector,
 )
-from boundary_env_ros.core.sources import images
+from boundary_env_ros.core.sources import images, json_documents
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.sources.no_estimate import judge_of
-from boundary_env_ros.core.sources.paths import getter, getters, Message, split_call
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import OfAnother, RecordError
 
 
@@ -60,14 +59,14 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
 
 
 def _document_adapter(spec: FieldSpec) -> Callable[[Message], Reading]:
-    fault_of = documents.checker(spec.schema)
+    fault_of = json_documents.checker(spec.schema)
 
     def adapt(message: Message) -> Reading:
-        found = documents.read(message.data)
+        found = json_documents.read(message.data)
         fault = fault_of(found)
         if fault:
             raise RecordError(f'{spec.name}: expected a document as its schema asks; {fault}.')
-        return Reading(document=documents.text_of(found))
+        return Reading(document=json_documents.text_of(found))
 
     return adapt
 

@@ -4,34 +4,10 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.timebase import RosTime, Stamp
+from boundary_env_ros.core.records.observation import ImageReference
+from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
-
-
-@frozen
-class ImageReference:
-    """
-    Which image an observation means: topic, stamp and content.
-
-    Attributes
-    ----------
-    stamp
-        ``header.stamp`` of the image, nanoseconds.
-    sha256
-        Hash of its ``data``.
-    data
-        The processed image, if the contract embeds it.
-
-    """
-
-    topic: str
-    stamp: RosTime
-    height: int
-    width: int
-    encoding: str
-    sha256: bytes
-    data: bytes = b''
 
 
 @frozen

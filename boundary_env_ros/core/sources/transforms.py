@@ -12,12 +12,13 @@ from operator import attrgetter
 from types import SimpleNamespace
 
 from boundary_env_ros.core.contract.model import Contract, Qos
-from boundary_env_ros.core.contract.sources import Lookup, Vector
+from boundary_env_ros.core.contract.paths import Message
+from boundary_env_ros.core.contract.sources import Lookup
 from boundary_env_ros.core.sources.inputs import Input, Purpose, TF, TF_STATIC, TF_TYPE
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import islice
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 
 #: Message types whose numbers are ranges, in which REP-117 gives infinity a meaning.
 RANGES = frozenset(

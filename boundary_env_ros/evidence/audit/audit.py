@@ -10,9 +10,9 @@ import gc
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.chain import check_chain
 from boundary_env_ros.evidence.audit.findings import AuditReport

@@ -15,14 +15,19 @@ import sys
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
 from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.findings import (
@@ -34,14 +39,7 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import (
-    Agent,
-    answered,
-    Half,
-    Holes,
-    key_of,
-    link,
-)
+from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes, link
 from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import REACH
@@ -59,8 +57,8 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Ru
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.replay.decisions import DecisionsAgain
-from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.record_difference import FieldDifference
+from boundary_env_ros.evidence.replay.decisions import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record

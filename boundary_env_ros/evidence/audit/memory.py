@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.gate.decision import (
-    GateDecision,
-    StepId,
-    Trigger,
-    Verdict,
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
     Link,
     Terms,
@@ -175,11 +175,6 @@ class Agent:
         if last is not None and last.id.episode_id == name:
             return not (last.terminated or last.truncated)
         return name in self.bereft or (status is not None and status.id.episode_id == name)
-
-
-def key_of(decision: GateDecision) -> tuple[int, int]:
-    """Return what tells decisions apart, also if the gate was started anew in between."""
-    return decision.sequence, decision.commanded.steady if decision.commanded else 0
 
 
 def answered(now: Transition, agent: Agent) -> Transition | None:

@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.compare.features import units_of, Values
 from boundary_env_ros.evidence.compare.permutation import Deals, enough
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
-from boundary_env_ros.evidence.difference import Difference, difference
+from boundary_env_ros.evidence.contract_difference import Difference, difference
 from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.run_files import Progress, Run
 

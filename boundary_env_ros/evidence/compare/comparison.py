@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.evidence.compare.side import Side
-from boundary_env_ros.evidence.difference import Difference
+from boundary_env_ros.evidence.contract_difference import Difference
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.frozen import frozen
 

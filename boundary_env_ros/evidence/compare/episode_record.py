@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.records.imported import is_import
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.transition import Kind
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.response import Motion
 

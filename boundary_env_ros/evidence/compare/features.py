@@ -12,9 +12,10 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.records.latency import STAGES, STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
 from boundary_env_ros.evidence.episodes import LATE_STAGES
 from boundary_env_ros.evidence.response import Fit

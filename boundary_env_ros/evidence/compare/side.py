@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord
 from boundary_env_ros.evidence.compare.features import features, Values
 from boundary_env_ros.evidence.episodes import Episode, Episodes

@@ -10,7 +10,7 @@ import math
 import textwrap
 
 from boundary_env_ros.core.contract.key import Meaning
-from boundary_env_ros.core.environment.endings import NO_TASK
+from boundary_env_ros.core.records.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
 from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.terminal import table

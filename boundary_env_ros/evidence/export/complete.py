@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.contract.model import ActionKind
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import Layout

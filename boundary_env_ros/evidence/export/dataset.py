@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     PrivilegedObservation,
     Transition,
 )
+from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.evidence.export.formats import writer_of
 from boundary_env_ros.storage.atomic import new_folder, write_atomically
 from boundary_env_ros.storage.records import ContractDescription, Entry, Record

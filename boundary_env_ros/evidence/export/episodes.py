@@ -16,16 +16,16 @@ from enum import IntEnum
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.environment.episode_label import agreed, EpisodeLabel
-from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.commands import as_action
-from boundary_env_ros.core.gate.decision import Trigger
-from boundary_env_ros.core.intervention import intervention_in
+from boundary_env_ros.core.records.decision import Trigger
+from boundary_env_ros.core.records.endings import SUCCESS
+from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel
+from boundary_env_ros.core.records.intervention import intervention_in
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.episodes import Episodes, Key

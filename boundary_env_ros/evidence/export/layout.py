@@ -17,10 +17,10 @@ import numpy.typing as npt
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.imported import imported_from
+from boundary_env_ros.core.records.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.frozen import frozen
 

@@ -13,7 +13,7 @@ from gymnasium import spaces
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import MissingDependency, needed
 from boundary_env_ros.evidence.episodes import Episode
 from boundary_env_ros.evidence.export.episodes import Sight, Step

@@ -14,47 +14,47 @@ import uuid
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionKind, Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation
-from boundary_env_ros.core.environment.endings import (
-    ABANDONED,
-    EndingKind,
-    SENSOR_LOST,
-    time_is_over,
-    TIME_LIMIT,
-)
 from boundary_env_ros.core.environment.environment import step as apply
-from boundary_env_ros.core.environment.environment_state import Setup, State
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Decided,
     FieldRead,
     GroupMeasured,
     InputEvent,
 )
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.environment_state import Setup, State
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.starting import run
 from boundary_env_ros.core.environment.step_builder import close_step
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.gate.commands import as_action
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     RuleInput,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
-from boundary_env_ros.core.transition import (
+from boundary_env_ros.core.records.endings import (
+    ABANDONED,
+    EndingKind,
+    SENSOR_LOST,
+    time_is_over,
+    TIME_LIMIT,
+)
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.imported import import_marks
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import (
     Kind,
-    NamedValues,
     PrivilegedObservation,
     ResetRecord,
     Transition,
 )
+from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.evidence.importing.listening import Listened
 from boundary_env_ros.frozen import replace

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.importing.agent import ImportedAgent
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut

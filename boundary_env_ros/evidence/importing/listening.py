@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.sources import Lookup
 from boundary_env_ros.core.sources.inputs import (
     Input,
@@ -16,11 +17,10 @@ from boundary_env_ros.core.sources.inputs import (
     TF_STATIC,
     TF_TYPE,
 )
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, wired
+from boundary_env_ros.evidence.wiring import same_topic, wired
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, not_cdr

@@ -10,8 +10,8 @@ from pathlib import Path
 import time
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.importing.agent import DECLARER, Made
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.storage.channel import Channel

@@ -24,8 +24,8 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.sources.inputs import TF_TYPE
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.commented_yaml import decide, guess, Line, Lines, Page
 from boundary_env_ros.evidence.infer_contract.survey import COMMANDING, ODOMETRY, TopicSurvey
-from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Line, Lines, Page
 from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
 #: How many periods of its topic a field may be old, and the least of that, s: a computer pauses.

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from boundary_env_ros.core.contract.paths import getter, getters
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import IMAGE, JOINTS, QUANTITIES, SCAN, TRAJECTORY
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate
-from boundary_env_ros.core.sources.paths import getter, getters
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.frozen import replace

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.rules.limits import ALIVE, Limits
-from boundary_env_ros.evidence.audit.rules.base import format_value
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import ALIVE
+from boundary_env_ros.evidence.record_difference import format_value
 
 _OF_FIELD = ('topic', 'type', 'source', 'task', 'shape', 'dtype', 'unit', 'frame')
 _OF_GROUP = ('kind', 'topic', 'type', 'source', 'unit', 'frame', 'options')

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.command_history import CommandHistory
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.evidence.replay.differences import FieldDifference, first_difference
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.vectors import Vector
+from boundary_env_ros.evidence.record_difference import FieldDifference, first_difference
 from boundary_env_ros.frozen import frozen, replace
 
 #: What follows from the inputs of a decision.
@@ -119,3 +119,8 @@ class DecisionsInstead:
         elif then.command:
             self._sent = CommandHistory.of(self._contract)
         return DecidedAgain(decision=again, differs=first_difference(then, again, _OF_ANOTHER))
+
+
+def key_of(decision: GateDecision) -> tuple[int, int]:
+    """Return what tells decisions apart, also if the gate was started anew in between."""
+    return decision.sequence, decision.commanded.steady if decision.commanded else 0

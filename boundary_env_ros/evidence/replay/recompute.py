@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.replay.comparable import in_the_way
 from boundary_env_ros.evidence.replay.report import VerdictReport

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
-from boundary_env_ros.evidence.replay.differences import decided, FieldDifference
+from boundary_env_ros.evidence.record_difference import decided, FieldDifference
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import table
 

@@ -12,24 +12,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.memory import key_of
-from boundary_env_ros.evidence.audit.rules.base import same
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.evidence.record_difference import (
+    FieldDifference,
+    first_difference,
+    OF_STEP,
+    same,
+)
 from boundary_env_ros.evidence.replay.decisions import (
     DecidedAgain,
     DecisionsAgain,
     DecisionsInstead,
-)
-from boundary_env_ros.evidence.replay.differences import (
-    FieldDifference,
-    first_difference,
-    OF_STEP,
+    key_of,
 )
 from boundary_env_ros.evidence.replay.report import (
     Difference,

@@ -16,24 +16,22 @@ import json
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Feedback
 from boundary_env_ros.core.environment.environment_state import Setup, State
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import (
-    FieldStatus,
-    ObservationField,
-    reading_of,
-)
+from boundary_env_ros.core.environment.freezing import reading_of
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
 from boundary_env_ros.core.environment.task import NoTask, Outcome, sample, StepView, supply, Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.parts import NamedValues, StepId
+from boundary_env_ros.core.records.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
 from boundary_env_ros.frozen import replace
 

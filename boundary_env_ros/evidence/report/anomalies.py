@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import GateDecision, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.explain import came, sentence, worst_of
 from boundary_env_ros.core.gate.rules.causes import cause_of
-from boundary_env_ros.core.imported import is_unknown
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateDecision, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.records.imported import is_unknown
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 
 #: Least difference between requested and admitted action, as a share of the range, that counts.
 LARGE = 0.25

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 import textwrap
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.events import EventKind
-from boundary_env_ros.core.environment.observation import ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.explain import sentences, unusable
-from boundary_env_ros.core.imported import imported_from, is_unknown
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.records.decision import GateDecision, Measurement
+from boundary_env_ros.core.records.environment_event import EventKind
+from boundary_env_ros.core.records.imported import imported_from, is_unknown
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.records.transition import ResetRecord, Transition
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.rules.base import IN_ORDER
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Labels

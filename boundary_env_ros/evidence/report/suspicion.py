@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 
 #: Steps without the anomaly that a moment may have inside.

@@ -9,15 +9,20 @@ from dataclasses import dataclass, field
 import math
 from typing import NamedTuple
 
-from boundary_env_ros.core.environment.events import EventKind
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.explain import sentence
-from boundary_env_ros.core.imported import imported_from
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.sources.reading import ImageReference
+from boundary_env_ros.core.records.decision import (
+    GateDecision,
+    Reason,
+    RuleResult,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.environment_event import EventKind
+from boundary_env_ros.core.records.imported import imported_from
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.observation import FieldStatus, ImageReference, ObservationField
+from boundary_env_ros.core.records.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Step
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
 from boundary_env_ros.evidence.report.labels import Labels

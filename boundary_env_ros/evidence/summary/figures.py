@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 import math
 
-from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.core.records.latency import LatencyStage, STAGES
 from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.response import MANY

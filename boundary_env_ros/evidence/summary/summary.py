@@ -11,19 +11,14 @@ from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.endings import NO_TASK
-from boundary_env_ros.core.environment.episode_label import (
-    agreed,
-    EpisodeLabel,
-    Label,
-    latest,
-)
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.intervention import InterventionTracker
-from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
+from boundary_env_ros.core.records.endings import NO_TASK
+from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel, Label, latest
+from boundary_env_ros.core.records.imported import is_import
+from boundary_env_ros.core.records.intervention import InterventionTracker
+from boundary_env_ros.core.records.latency import STAGES
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
 from boundary_env_ros.evidence.response import Fit, Motion

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import Joints, Paths, Source, Vector
+from boundary_env_ros.core.contract.sources import Joints, Paths, Source
 from boundary_env_ros.core.gate.commands import as_action
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.storage.contract_spaces import action_space

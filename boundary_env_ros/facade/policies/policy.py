@@ -19,7 +19,7 @@ class Policy(Protocol):
     A function is one. An object may have more: ``instruct(text)`` and ``reset(seed)`` are called
     at the beginning of every episode and before the warm-up, ``close()`` at the end of all;
     ``source`` says who chooses, if that is no policy, see
-    :class:`boundary_env_ros.core.gate.decision.Source`. All calls come from one thread.
+    :class:`boundary_env_ros.core.records.decision.Source`. All calls come from one thread.
     """
 
     def __call__(self, observation: Mapping[str, Array], /) -> Any:

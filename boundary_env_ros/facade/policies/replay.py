@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Source
+from boundary_env_ros.core.records.decision import Source
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, DigestMismatch
 from boundary_env_ros.facade.policies.baselines import NoOpPolicy
 from boundary_env_ros.facade.policies.policy import Array

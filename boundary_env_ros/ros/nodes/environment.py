@@ -18,11 +18,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
-from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     ConfirmReset,
@@ -38,17 +35,24 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import SimStepRequest
+from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
-from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
+from boundary_env_ros.core.environment.step_timing import StepTiming
+from boundary_env_ros.core.records.decision import GateDecision, GateStatus
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.lockstep import SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.sources.inputs import Input, Purpose, TF_TYPE
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
-from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names

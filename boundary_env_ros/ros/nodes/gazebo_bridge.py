@@ -18,14 +18,15 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
 from std_msgs.msg import Bool
 
-from boundary_env_ros.core.contract.model import Pacing, WorldStep
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
+from boundary_env_ros.core.contract.model import WorldStep
+from boundary_env_ros.core.environment.arrivals import refuse_long
 from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.records.lockstep import SimStepRequest
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
     needed,

@@ -21,21 +21,12 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing, slices_of
+from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    ForeignPublishers,
-    GateDecision,
-    GateState,
-    GateStatus,
-    Reason,
-    RuntimeLimits,
-    Verdict,
-)
-from boundary_env_ros.core.gate.events import (
+from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
     Deactivate,
@@ -52,12 +43,22 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.explain import came, sentence, worst_of
-from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.publishers import Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.gate.reducer import Decisions
-from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.gate.rules.limits import OPERATOR
+from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.records.decision import (
+    ActionRequest,
+    ForeignPublishers,
+    GateDecision,
+    GateState,
+    GateStatus,
+    OPERATOR,
+    Reason,
+    RuntimeLimits,
+    Verdict,
+)
+from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.timebase import NANOSECONDS

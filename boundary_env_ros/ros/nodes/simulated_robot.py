@@ -15,16 +15,17 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 
-from boundary_env_ros.core import documents
-from boundary_env_ros.core.contract.model import Pacing, WorldStep
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
+from boundary_env_ros.core.contract.model import WorldStep
+from boundary_env_ros.core.environment.arrivals import refuse_long
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.gate.rules.documents import published
+from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.lockstep import SimStepRequest
+from boundary_env_ros.core.records.parts import NamedValues, Pacing, StepId
+from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
@@ -46,14 +47,9 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
+from boundary_env_ros.simulation.installed_robots import make_robot, robot_type
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of, PluginRobot
-from boundary_env_ros.simulation.robot import (
-    Emission,
-    make_robot,
-    report_of,
-    robot_type,
-    SimulatedRobot,
-)
+from boundary_env_ros.simulation.robot import Emission, report_of, SimulatedRobot
 
 # How often the world catches up with the clock in realtime, s; sensor messages are late by up to
 # that.
@@ -285,7 +281,7 @@ class SimulatedRobotNode(ContractNode):
         They have no stamp that tells of which step they are: in lockstep those of the decisions,
         which do, are taken.
         """
-        topics = documents.topics(self.contract, agent)
+        topics = json_documents.topics(self.contract, agent)
         if not topics:
             return
         if self.contract.pacing is Pacing.LOCKSTEP:

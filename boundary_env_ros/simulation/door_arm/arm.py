@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver

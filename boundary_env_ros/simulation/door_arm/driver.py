@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import Trajectory, Vector
+from boundary_env_ros.core.contract.sources import Trajectory
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.door_arm.arm import DoorArm

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.readings import TrueState

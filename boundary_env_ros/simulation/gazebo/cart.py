@@ -17,11 +17,11 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import WorldReset
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.lockstep import SimStepResponse
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_reset import achieved, ResetTarget

@@ -27,8 +27,8 @@ from boundary_env_ros.core.contract.sources import (
     Joints,
     OF_VALUE,
     Trajectory,
-    Vector,
 )
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import dimension_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader

@@ -23,7 +23,7 @@ from boundary_env_ros.core.contract.sources import (
     SCAN,
     STRING,
 )
-from boundary_env_ros.core.documents import schema_fault
+from boundary_env_ros.core.sources.json_documents import schema_fault
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.derived import parse_derived

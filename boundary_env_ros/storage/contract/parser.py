@@ -22,9 +22,9 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.problem_text import nearest, Path, said
 from boundary_env_ros.core.contract.sources import FORMS
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.endings import EndingKind
-from boundary_env_ros.core.gate.decision import Reason
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import Reason
+from boundary_env_ros.core.records.endings import EndingKind
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.action import parse_action

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import (
     WorldStep,
 )
 from boundary_env_ros.core.contract.problem_text import said
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract.reader import Reader
 
 

@@ -18,12 +18,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, FieldSpec, Pacing
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, FieldSpec
 from boundary_env_ros.core.environment.environment import Environment
-from boundary_env_ros.core.environment.environment_state import Setup
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     ConfirmReset,
@@ -40,22 +37,34 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
-from boundary_env_ros.core.environment.observation import (
+from boundary_env_ros.core.environment.environment_state import Setup
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
+from boundary_env_ros.core.environment.task import Outcome, StepView
+from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import (
+    Arm,
+    EpisodeTold,
+    Measured,
+    Request,
+    Tick,
+    WorldMoved,
+)
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.observation import (
     FieldStatus,
+    ImageReference,
     Observation,
     ObservationField,
 )
-from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.environment.task import Outcome, StepView
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Request, Tick, WorldMoved
-from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
-from boundary_env_ros.core.sources.reading import ImageReference, Reading
+from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
-from boundary_env_ros.core.transition import Kind, NamedValues, PrivilegedObservation, Transition
+from boundary_env_ros.core.vectors import Vector
 from support.contract_strategies import actions, chunks, contracts
 from support.core_world import AGENT, DIGEST, request_for, Timepiece
 

@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract import model as contract_module
 from boundary_env_ros.core.contract import safety as safety_module
 from boundary_env_ros.core.contract import sources as sources_module
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, DocumentGroup, Pacing
+from boundary_env_ros.core.contract.model import Contract, DocumentGroup
 from boundary_env_ros.core.contract.safety import Corridor, Operator, Overruns, Side
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.core.gate.rules.battery import Battery
@@ -27,6 +27,7 @@ from boundary_env_ros.core.gate.rules.interlock import Interlock
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import OnStale, OutOfBounds, Pacing, TaskSpec
+from boundary_env_ros.core.contract.model import OnStale, OutOfBounds, TaskSpec
 from boundary_env_ros.core.contract.sources import Array, Beams, Joints
-from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
+from boundary_env_ros.core.records.endings import BUILT_IN, EndingKind
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, put, shipped, shipped_data, TASKS

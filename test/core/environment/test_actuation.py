@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
-from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.records.transition import ActuationEvidence
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
-from boundary_env_ros.core.transition import ActuationEvidence
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import shipped, step_id, Timepiece
 
 THRESHOLD = shipped().action[0].feedback.threshold

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.environment.step_builder import answering, is_on_new_action
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     GateDecision,
     Reason,
     RuleInput,
@@ -17,7 +17,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.records.transition import Kind
 from support.core_world import step_id, Timepiece
 from support.episode_world import EpisodeWorld, NEAR_GOAL
 

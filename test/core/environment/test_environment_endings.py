@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import EndEpisode, FieldRead
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.environment_events import EndEpisode, FieldRead
 from boundary_env_ros.core.environment.task import Outcome, StepView
-from boundary_env_ros.core.gate.decision import KeyValue, Verdict
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.records.transition import RewardTerm
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import RewardTerm
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, RequestRejected
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import make_task

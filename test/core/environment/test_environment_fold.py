@@ -11,10 +11,9 @@ from random import Random
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.environment.environment import step
-from boundary_env_ros.core.environment.environment_state import Setup, State
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     AdvanceDelayed,
     Begin,
     BeginEpisode,
@@ -36,17 +35,18 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
+from boundary_env_ros.core.environment.environment_state import Setup, State
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     GateDecision,
     GateState,
     GateStatus,
     RuleInput,
-    StepId,
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest, SimStepResponse
+from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock

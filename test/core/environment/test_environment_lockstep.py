@@ -9,20 +9,20 @@ from itertools import pairwise
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     DeadlinesDue,
     EndEpisode,
     StepDue,
     WorldAdvanced,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.events import Tick
+from boundary_env_ros.core.gate.gate_events import Tick
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepResponse
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock, to_nanoseconds
-from boundary_env_ros.core.transition import Kind, Transition
 from support.core_world import shipped
 from support.episode_world import EpisodeWorld, NEAR_GOAL, START
 

@@ -9,17 +9,17 @@ import re
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import FieldRead, WorldAnswered
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.environment_events import FieldRead, WorldAnswered
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.starting import lacking
-from boundary_env_ros.core.gate.decision import GateState
-from boundary_env_ros.core.gate.events import Tick
+from boundary_env_ros.core.gate.gate_events import Tick
+from boundary_env_ros.core.records.decision import GateState
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.sources.inputs import field_inputs, sensor_topics
 from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RequestRejected
 from support.episode_checks import check_one_ending, CONTRACT, steps
 from support.episode_world import EpisodeWorld, FAR_GOAL, NEAR_GOAL, START

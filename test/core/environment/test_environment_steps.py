@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     DeadlinesDue,
     Decided,
     EndEpisode,
     GateReported,
     StepDue,
 )
-from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.observation import Observation
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from support.episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
 from support.episode_world import EpisodeWorld, forward, NEAR_GOAL
 

@@ -16,7 +16,7 @@ from boundary_env_ros.core.environment.reset import (
     outside,
     tolerances,
 )
-from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.core.records.parts import NamedValues
 from support.core_world import shipped
 
 TARGET = (

@@ -12,25 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import (
-    CallStep,
-    ConfirmStep,
-    Contract,
-    Pacing,
-    PublishStep,
-)
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, PublishStep
+from boundary_env_ros.core.environment.environment_events import (
     ConfirmReset,
     DeadlinesDue,
     ServiceAnswered,
     WorldAnswered,
 )
 from boundary_env_ros.core.environment.reset import out_of_tolerance, ResetWorld, WorldReset
-from boundary_env_ros.core.gate.decision import GateState
+from boundary_env_ros.core.records.decision import GateState
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Kind, NamedValues
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit
 from support.core_world import shipped

@@ -10,10 +10,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.environment_state import Output
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.input_events import (
+from boundary_env_ros.core.environment.environment_events import (
     Begin,
     BeginEpisode,
     EndEpisode,
@@ -22,10 +19,14 @@ from boundary_env_ros.core.environment.input_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
-from boundary_env_ros.core.gate.events import Arm, EpisodeTold
+from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -34,7 +35,6 @@ from boundary_env_ros.core.timebase import (
     Stamp,
     to_nanoseconds,
 )
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.simulation.cart_robot import CartRobot

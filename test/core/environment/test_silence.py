@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import (
     declaring_time,
     Heartbeats,
     PATIENCE,
     recorder_silent,
 )
+from boundary_env_ros.core.records.parts import Pacing
 from support.core_world import shipped, Timepiece
 
 

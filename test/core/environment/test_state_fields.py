@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.input_events import EndEpisode
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.environment_events import EndEpisode
 from boundary_env_ros.core.environment.task import Outcome, StepView
-from boundary_env_ros.core.transition import NamedValues, RewardTerm
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.transition import RewardTerm
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from support.core_world import shipped_data, TASKS

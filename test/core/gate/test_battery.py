@@ -8,8 +8,8 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.explain import sentences
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from boundary_env_ros.errors import ContractError, RequestRejected
 from support.core_world import shipped
 from support.gate_bench import Bench

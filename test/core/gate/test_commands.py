@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds, Pacing
-from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds
+from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory
 from boundary_env_ros.core.gate.commands import (
     admitted_action,
     as_action,
@@ -23,9 +23,11 @@ from boundary_env_ros.core.gate.commands import (
     quaternion,
     translate,
 )
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.vectors import Vector
 from support.contract_strategies import actions, contracts
 from support.core_messages import quaternion as multiplied_out
 from support.core_world import rich

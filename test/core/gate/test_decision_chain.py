@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
-from boundary_env_ros.core.gate.events import Event
+from boundary_env_ros.core.gate.gate_events import Event
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.errors import RequestRejected
 from support.campaign_traffic import Run
 from support.core_messages import changed_decision

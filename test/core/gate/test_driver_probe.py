@@ -9,10 +9,17 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, OnStale, Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import ProbeDrivers
+from boundary_env_ros.core.contract.model import Contract, OnStale
+from boundary_env_ros.core.gate.gate_events import ProbeDrivers
+from boundary_env_ros.core.records.decision import (
+    GateDecision,
+    GateState,
+    Reason,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from support.core_world import Path_, rich, shipped
 from support.gate_bench import Bench

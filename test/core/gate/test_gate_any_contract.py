@@ -7,8 +7,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Verdict
+from boundary_env_ros.core.records.decision import GateState, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected
 from support.contract_strategies import actions, chunks, contracts
 from support.gate_bench import Bench

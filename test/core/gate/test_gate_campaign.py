@@ -13,9 +13,9 @@ import os
 
 import pytest
 
-from boundary_env_ros.core.gate import state
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate import gate_state
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from support.campaign_sequence import Violation
 from support.campaign_traffic import COUNT, Kind
 from tools.gate_campaign import campaign, CONTRACTS, main
@@ -66,7 +66,7 @@ def test_no_request_gets_past_the_contract(name: str) -> None:
 def test_what_breaks_the_contract_ends_the_campaign_and_comes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(state, 'Limits', partial(Limits, rate=(1.0, 4.01)))
+    monkeypatch.setattr(gate_state, 'Limits', partial(Limits, rate=(1.0, 4.01)))
     with pytest.raises(Violation, match='changes faster than `rate`') as found:
         campaign('cart', 3, 0, 5000)
     again = str(found.value).split("ARGS='")[1].rstrip("'")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, PERIOD, RATE, SAFETY, TICK

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from test_gate_in_force import waiting
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers, Tick, TimerStarted
+from boundary_env_ros.core.gate.gate_events import Deactivate, ProbeDrivers, Tick, TimerStarted
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import rich, shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, PERIOD, TICK

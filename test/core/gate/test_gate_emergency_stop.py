@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import ClearEmergencyStop, PublishersSeen
 from boundary_env_ros.core.gate.explain import sentences
+from boundary_env_ros.core.gate.gate_events import ClearEmergencyStop, PublishersSeen
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from support.core_world import shipped

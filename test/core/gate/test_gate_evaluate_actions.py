@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pytest
 from test_gate_operator import with_operator
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from support.core_world import shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE

@@ -8,20 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.gate_events import PublishersSeen, Request, TimerStarted
+from boundary_env_ros.core.gate.health import Health
+from boundary_env_ros.core.records.decision import (
     ForeignPublishers,
     GateDecision,
     GateState,
     Reason,
     Verdict,
 )
-from boundary_env_ros.core.gate.events import (
-    PublishersSeen,
-    Request,
-    TimerStarted,
-)
-from boundary_env_ros.core.gate.health import Health
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import Clock
 from support.core_world import request_for, shipped, Timepiece
 from support.gate_bench import Bench, reasons

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, OutOfBounds, Pacing
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Request, WorldMoved
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Measured, Request, WorldMoved
+from boundary_env_ros.core.records.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import Message, only, rich, shipped, stamped
 from support.gate_bench import Bench, reasons
 
@@ -457,7 +458,7 @@ def test_a_field_that_only_marks_does_not_hold() -> None:
 
 def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> None:
     """However long the policy thinks, the world stands still meanwhile."""
-    from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
+    from boundary_env_ros.core.records.lockstep import Advanced, SimStepResponse
     from boundary_env_ros.core.timebase import Clock, RosTime
     from support.core_world import AGENT, DIGEST, EPISODE, request_for, status, Timepiece
 

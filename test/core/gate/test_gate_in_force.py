@@ -11,10 +11,10 @@ import pytest
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, WaitStep
 from boundary_env_ros.core.contract.safety import Operator
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import TimerStarted
+from boundary_env_ros.core.gate.gate_events import TimerStarted
+from boundary_env_ros.core.records.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import rich, shipped
 from support.gate_bench import Bench, reasons
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.events import Measured
+from boundary_env_ros.core.gate.gate_events import Measured
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from boundary_env_ros.core.timebase import ClockReading
 from support.core_world import shipped
 from support.gate_bench import Bench, FREE, reasons

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import EpisodeTold, Measured
+from boundary_env_ros.core.gate.gate_events import EpisodeTold, Measured
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import status
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, PERIOD, RATE, SAFETY, STOP, TICK

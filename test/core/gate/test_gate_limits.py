@@ -8,9 +8,9 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.events import Measured, Request, WentOut
+from boundary_env_ros.core.gate.gate_events import Measured, Request, WentOut
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import only, request_for, shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.gate_events import EpisodeTold, Request, WorldMoved
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     Reason,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.events import EpisodeTold, Request, WorldMoved
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.lockstep import Advanced, SimStepResponse
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import Clock, RosTime
 from support.core_world import only, request_for, shipped, status, step_id
 from support.gate_bench import Bench, reasons

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, GateState, Verdict
-from boundary_env_ros.core.gate.events import PublishersSeen, Request, TimerStarted
+from boundary_env_ros.core.gate.gate_events import PublishersSeen, Request, TimerStarted
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, GateState, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from support.core_world import rich, shipped

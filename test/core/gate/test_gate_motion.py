@@ -21,11 +21,11 @@ import pytest
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import rest
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import rich
 from support.gate_sequence import altered, inputs, of_rule, Sequence, unhindered
 

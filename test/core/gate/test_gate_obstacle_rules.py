@@ -14,8 +14,12 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.obstacles import AT_REST, Obstacle
+from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.core.records.decision import (
     Measurement,
     Reason,
     RuleInput,
@@ -23,11 +27,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.obstacles import AT_REST, Obstacle
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
-from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import put, shipped_data, TASKS

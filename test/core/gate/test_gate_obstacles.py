@@ -8,8 +8,8 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import Reason, Trigger, Verdict
+from boundary_env_ros.core.records.decision import Reason, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import shipped
 from support.gate_bench import Bench, FREE, quicker, reasons
 from support.gate_numbers import (

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import pytest
 from test_gate_lockstep import LockstepBench
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import EpisodeTold, Measured, Request
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.gate_events import EpisodeTold, Measured, Request
+from boundary_env_ros.core.records.decision import GateState, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.facade.steps import closed_by
 from support.core_world import only, Path_, shipped, status, Timepiece

@@ -9,8 +9,8 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import ClockReading
 from support.core_world import only
 from support.gate_bench import Bench, reasons

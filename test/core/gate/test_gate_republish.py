@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import PublishersSeen, Tick
+from boundary_env_ros.core.gate.gate_events import PublishersSeen, Tick
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from support.core_world import Path_, shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, RATE, SAFETY, STOP, TICK

@@ -18,8 +18,6 @@ import numpy.typing as npt
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import (
@@ -28,6 +26,8 @@ from boundary_env_ros.core.gate.rules.rotation import (
     nearer_sign,
     turned,
 )
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import shipped
 from support.gate_bench import Bench
 from support.gate_sequence import altered, explained, inputs, of_rule, Sequence, TOOL

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import Interface
-from boundary_env_ros.core.contract.sources import Paths, Vector
-from boundary_env_ros.core.gate.decision import Measurement, Reason, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.core.gate.rules.admission import age, authority, well_formed
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.core.records.decision import Measurement, Reason, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import request_for, shipped, Timepiece
 from support.gate_sequence import altered, left_of
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.records.decision import Measurement, Reason, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import shipped
 from support.gate_sequence import explained, inputs, left_of, of_rule, Sequence
 

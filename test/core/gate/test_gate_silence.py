@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.events import Measured
+from boundary_env_ros.core.gate.gate_events import Measured
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from support.core_world import shipped
 from support.gate_bench import Bench, FREE, reasons

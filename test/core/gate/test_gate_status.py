@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import PublishersSeen
+from boundary_env_ros.core.gate.gate_events import PublishersSeen
+from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.gate_bench import Bench
 from support.gate_numbers import cruise, PERIOD, SAFETY, TICK
 

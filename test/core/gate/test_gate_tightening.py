@@ -15,11 +15,11 @@ from test_gate_in_force import waiting
 
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import Reason, RuntimeLimits, Trigger, Verdict
-from boundary_env_ros.core.gate.events import Tighten
+from boundary_env_ros.core.gate.gate_events import Tighten
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.records.decision import Reason, RuntimeLimits, Trigger, Verdict
+from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected
 from support.core_world import shipped
 from support.gate_bench import Bench, reasons

@@ -9,10 +9,16 @@ from dataclasses import replace
 import pytest
 from test_gate_lockstep import CONTRACT, LockstepBench
 
-from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import EpisodeTold
-from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
+from boundary_env_ros.core.gate.gate_events import EpisodeTold
+from boundary_env_ros.core.gate.rules.agent_order import HELD
+from boundary_env_ros.core.records.decision import (
+    GateDecision,
+    holds_for_another,
+    Reason,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import AGENT, only, shipped, status
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import PERIOD

@@ -8,13 +8,8 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import (
-    Measurement,
-    Reason,
-    RuleResult,
-    Verdict,
-)
 from boundary_env_ros.core.gate.explain import sentence, unusable, worst_of
+from boundary_env_ros.core.records.decision import Measurement, Reason, RuleResult, Verdict
 from boundary_env_ros.storage.contract_file import load
 
 DIMENSIONS = ('base/linear.x', 'base/angular.z')

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import kept_of
 from boundary_env_ros.core.gate.rules.rotation import nearer_sign
+from boundary_env_ros.core.records.decision import Trigger, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import shipped
 from support.gate_bench import Bench
 from support.gate_numbers import PERIOD

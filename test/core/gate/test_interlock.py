@@ -8,8 +8,8 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.explain import sentences
+from boundary_env_ros.core.records.decision import Reason, Verdict
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_types import problems_of
 from support.core_world import shipped

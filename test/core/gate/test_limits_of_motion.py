@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.gate.events import PublishersSeen
+from boundary_env_ros.core.gate.gate_events import PublishersSeen
+from boundary_env_ros.core.records.decision import Verdict
 from support.core_world import shipped
 from support.gate_bench import Bench
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.publishers import (
     after_silence,
     Echoes,
@@ -18,6 +17,7 @@ from boundary_env_ros.core.gate.publishers import (
     speakers,
     strangers,
 )
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import NANOSECONDS
 from support.core_world import rich, shipped
 

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import Workspace
+from boundary_env_ros.core.records.decision import Measurement, Reason, Verdict
+from boundary_env_ros.core.vectors import Vector
 from support.places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 
 #: An axis of its own each, as of joints: nothing but bounds, one of them missing.

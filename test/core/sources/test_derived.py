@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Derived, Paths, Vector
-from boundary_env_ros.core.environment.observation import FieldStatus, freeze, ObservationField
+from boundary_env_ros.core.contract.sources import Derived, Paths
+from boundary_env_ros.core.environment.freezing import freeze
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources.derived import (
     compute,
     frames_needed,
@@ -26,6 +27,7 @@ from boundary_env_ros.core.sources.derived import (
 )
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock, Stamp
+from boundary_env_ros.core.vectors import Vector
 from support.core_world import Timepiece
 
 TIME = Timepiece()

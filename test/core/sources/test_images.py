@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, Picture, Vector
+from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, Picture
 from boundary_env_ros.core.sources.images import as_rgb, decode, reference
 from boundary_env_ros.core.sources.readers import adapter
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from support.core_messages import image
 from support.core_world import shipped

@@ -13,10 +13,11 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, OnStale
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer
-from boundary_env_ros.core.gate.decision import Reason, StepId, Verdict
-from boundary_env_ros.core.gate.events import Measured
+from boundary_env_ros.core.gate.gate_events import Measured
+from boundary_env_ros.core.records.decision import Reason, Verdict
+from boundary_env_ros.core.records.observation import FieldStatus
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.sources.inputs import field_inputs, gate_inputs, sensor_topics
 from boundary_env_ros.core.sources.message_parts import PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from support.core_messages import ring, scan
 from support.core_world import Message, shipped, stamped

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import ActionSpec, FieldSpec
+from boundary_env_ros.core.contract.paths import getter, getters
 from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
@@ -29,7 +30,6 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.core.gate.commands import message_fields
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources.paths import getter, getters
 from boundary_env_ros.core.sources.readers import adapter, reader
 from boundary_env_ros.errors import RecordError
 from support.core_world import rich

@@ -20,6 +20,6 @@ They run in one fixed order, and the strictest outcome wins:
 Why any of them steps in is a :class:`.rule_output.Cause`; :mod:`.causes` has them all.
 
 They need nothing but the contract, the request and a
-:class:`~boundary_env_ros.core.gate.decision.RuleInput`, which every ``GateDecision`` carries:
+:class:`~boundary_env_ros.core.records.decision.RuleInput`, which every ``GateDecision`` carries:
 :class:`.judge.Judge` computes it again from its record.
 """

@@ -9,31 +9,25 @@ import math
 from typing import Any
 
 from boundary_env_ros.core.contract.safety import Operator
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import age_of
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
     Measurement,
     measurement_of,
+    OPERATOR,
     Reason,
     RuleInput,
     RuleResult,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.sources.usable import is_fresh
-from boundary_env_ros.core.timebase import ClockReading, elapsed
+from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: How far the sequence of a request may be ahead of the last that was heard; others got lost.
 MOST_SKIPPED = 1000
 
-#: Why a request is refused that is not of the holder of the lease.
-STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
-
-#: The same, or of an old one, which is no new action.
-UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
 
 #: Names of the rules about documents.
 DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'

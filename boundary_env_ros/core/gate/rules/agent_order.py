@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.rule_output import Cause
 from boundary_env_ros.core.gate.rules.admission import rejected
-from boundary_env_ros.core.gate.rules.rule_output import Cause
-
-#: Name of the rule.
-TURN = 'turn'
+from boundary_env_ros.core.records.decision import GateDecision, Reason, RuleResult, TURN, Verdict
 
 #: Why the gate decides in lockstep without a request: the step is the turn of another.
 TURN_OF_ANOTHER = Cause(TURN, Reason.REPUBLISHED, Verdict.HELD)
@@ -51,8 +48,3 @@ def out_of_time(step: int, closed: int, ahead: int = 1) -> tuple[RuleResult, ...
 def intervenes(decision: GateDecision) -> bool:
     """Return whether the gate did anything else than was asked for, by whomever it was."""
     return decision.verdict is not Verdict.ADMITTED and decision.rules != (HELD,)
-
-
-def holds_for_another(decision: GateDecision) -> bool:
-    """Return whether a decision was made because a step is the turn of another (lockstep)."""
-    return any(r.rule == TURN and r.outcome is not Verdict.REJECTED for r in decision.rules)

@@ -9,15 +9,16 @@ import math
 from typing import Annotated, ClassVar
 
 from boundary_env_ros.core.contract.key import Key
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.safety import Safety
-from boundary_env_ros.core.contract.sources import Paths, Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult
+from boundary_env_ros.core.contract.sources import Paths
+from boundary_env_ros.core.gate.rule_output import Cause
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.rule import measured, Rule, SensorRule
-from boundary_env_ros.core.gate.rules.rule_output import Cause
+from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult
 from boundary_env_ros.core.sources import readers
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 _LEVEL = Paths(paths=('percentage',))

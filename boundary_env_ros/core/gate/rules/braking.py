@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleInput
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import RuleInput
+from boundary_env_ros.core.vectors import Vector
 
 
 def brake(limits: Limits, inputs: RuleInput) -> Vector:

@@ -9,11 +9,11 @@ robot stand in its file; admission, the limits on motion and the timer are one e
 
 from __future__ import annotations
 
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.rule_output import BEYOND, Cause, NO_ROTATION, ON_MOTION
 from boundary_env_ros.core.gate.rules.agent_order import TURN_BESIDE_A_STOP, TURN_OF_ANOTHER
 from boundary_env_ros.core.gate.rules.evaluate import AGAIN, BY_HAND, LATE, PROBED
-from boundary_env_ros.core.gate.rules.rule_output import BEYOND, Cause, NO_ROTATION, ON_MOTION
 from boundary_env_ros.core.gate.rules.stopping import RULES
+from boundary_env_ros.core.records.decision import Reason, RuleResult, Verdict
 
 
 def _causes(outcome: Verdict, **reasons: tuple[Reason, ...]) -> tuple[Cause, ...]:

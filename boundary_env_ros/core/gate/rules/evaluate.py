@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rule_output import BEYOND, Cause, RuleOutput
 from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
-from boundary_env_ros.core.gate.rules.rule_output import BEYOND, Cause, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 
 

@@ -9,17 +9,8 @@ it with the inputs that a decision has recorded.
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    GateDecision,
-    measurement_of,
-    RuleInput,
-    RuleResult,
-    RuntimeLimits,
-    Trigger,
-    Verdict,
-)
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import (
     age,
     authority,
@@ -32,12 +23,23 @@ from boundary_env_ros.core.gate.rules.admission import (
     well_formed,
 )
 from boundary_env_ros.core.gate.rules.agent_order import out_of_time, out_of_turn
-from boundary_env_ros.core.gate.rules.documents import DocumentRules
+from boundary_env_ros.core.gate.rules.document_rules import DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
-from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import stricter_limits
 from boundary_env_ros.core.gate.rules.sensors import NAME as SENSORS
+from boundary_env_ros.core.records.decision import (
+    ActionRequest,
+    GateDecision,
+    measurement_of,
+    OPERATOR,
+    RuleInput,
+    RuleResult,
+    RuntimeLimits,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import Results
-from boundary_env_ros.core.gate.decision import RuleInput, Verdict
+from boundary_env_ros.core.gate.rule_output import BOUNDS, LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_output import BOUNDS, LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.stopping import LIMITING
+from boundary_env_ros.core.records.decision import RuleInput, Verdict
+from boundary_env_ros.core.vectors import Vector
 
 
 def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:

@@ -14,21 +14,17 @@ from boundary_env_ros.core.contract.model import (
     Interface,
     OnStale,
     OutOfBounds,
-    Pacing,
     slices_of,
 )
-from boundary_env_ros.core.contract.sources import Trajectory, Vector
-from boundary_env_ros.core.gate.decision import Measurement
+from boundary_env_ros.core.contract.sources import Trajectory
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
+from boundary_env_ros.core.records.decision import ALIVE, EMERGENCY_STOP, FEEDBACK, Measurement
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.usable import is_fresh, is_measured
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 T = TypeVar('T')
-
-FEEDBACK = 'feedback'
-ALIVE = 'alive'
-OPERATOR = 'operator'
-EMERGENCY_STOP = 'emergency_stop'
 
 
 @frozen

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Trigger
+from boundary_env_ros.core.gate.rule_output import Cause
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule import Rule
-from boundary_env_ros.core.gate.rules.rule_output import Cause
+from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger
+from boundary_env_ros.core.vectors import Vector
 
 # What the gate was told -----------------------------------------------------------------------
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.angles import all_near
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, measurement_of
-from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import measured_rotations, nearer_sign
+from boundary_env_ros.core.records.decision import FEEDBACK, Measurement, measurement_of
+from boundary_env_ros.core.vectors import all_near, Vector
 
 
 def measured_command(

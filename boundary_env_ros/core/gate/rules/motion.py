@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.gate.motion_profile import (
     advance,
     MotionLimits,
@@ -16,16 +14,13 @@ from boundary_env_ros.core.gate.motion_profile import (
     MotionStep,
     settle,
 )
+from boundary_env_ros.core.gate.rule_output import ACCELERATION, JERK, LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_output import (
-    ACCELERATION,
-    JERK,
-    LimitedCommand,
-    RuleOutput,
-)
 from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
+from boundary_env_ros.core.records.decision import RuleInput, RuleResult, Verdict
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 
 #: Below the full rate by this part, a profile counts as being at it.

@@ -15,10 +15,11 @@ from typing import Annotated, ClassVar
 
 from boundary_env_ros.core.contract.key import DIMENSION, Key
 from boundary_env_ros.core.contract.model import Contract, Interface
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.problem_text import Fault, said
 from boundary_env_ros.core.contract.safety import Corridor, Safety, Sector, Side
-from boundary_env_ros.core.contract.sources import CLOUD, RANGE, SCAN, Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Verdict
+from boundary_env_ros.core.contract.sources import CLOUD, RANGE, SCAN
+from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.rule import (
     measured,
@@ -26,10 +27,10 @@ from boundary_env_ros.core.gate.rules.rule import (
     safe_in_words,
     SensorRule,
 )
-from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
+from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader, DISTANCES
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the

@@ -23,9 +23,9 @@ from functools import lru_cache
 from itertools import pairwise
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import SentCommand
+from boundary_env_ros.core.records.decision import SentCommand
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: How many commands of one instant are kept: the first, the last, and what was between them.

@@ -13,17 +13,16 @@ from collections.abc import Sequence
 import math
 from typing import Any
 
-from boundary_env_ros.core.angles import all_near
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleResult
-from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
-from boundary_env_ros.core.gate.rules.rule_output import (
+from boundary_env_ros.core.gate.rule_output import (
     Cause,
     LimitedCommand,
     NO_ROTATION,
     RATE,
     ROTATION,
 )
+from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
+from boundary_env_ros.core.records.decision import RuleResult
+from boundary_env_ros.core.vectors import all_near, Vector
 
 #: Difference from 1 of the norm beyond which four numbers were not meant to be a rotation.
 NOT_MEANT = 0.01

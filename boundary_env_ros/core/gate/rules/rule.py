@@ -16,19 +16,14 @@ from typing import Annotated, ClassVar
 from boundary_env_ros.core.contract.grammar import TOPIC
 from boundary_env_ros.core.contract.key import BEHAVIOURAL, Key, Part
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.problem_text import Fault, Path
 from boundary_env_ros.core.contract.safety import Safety
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
-    measurement_of,
-    RuleInput,
-    RuleResult,
-    Trigger,
-)
+from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
-from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
-from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.records.decision import measurement_of, RuleInput, RuleResult, Trigger
 from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 

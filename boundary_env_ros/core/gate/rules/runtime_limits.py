@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import ge, le
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import RuntimeLimits
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected
 
 _NUMBERS = {'low': ge, 'high': le, 'rate': le}

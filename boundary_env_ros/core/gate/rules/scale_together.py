@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.rule_output import LimitedCommand, RATE, TOGETHER
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RATE, TOGETHER
+from boundary_env_ros.core.vectors import Vector
 
 _UNIT = 'of what was asked for'
 #: Shortest time (s) by which a change is divided to say how fast it would have been.

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import (
+from boundary_env_ros.core.gate.rule_output import Cause
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.rule import Rule
+from boundary_env_ros.core.records.decision import (
+    EMERGENCY_STOP,
+    FEEDBACK,
     measurement_of,
     Reason,
     RuleInput,
     RuleResult,
 )
-from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
-from boundary_env_ros.core.gate.rules.rule import Rule
-from boundary_env_ros.core.gate.rules.rule_output import Cause
+from boundary_env_ros.core.vectors import Vector
 
 #: Name of the rule; that of the input follows after a dot.
 NAME = 'sensors'

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Trigger
 from boundary_env_ros.core.gate.rules.battery import BATTERY
 from boundary_env_ros.core.gate.rules.interlock import INTERLOCK
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -26,6 +24,8 @@ from boundary_env_ros.core.gate.rules.obstacles import OBSTACLES
 from boundary_env_ros.core.gate.rules.rule import is_seen, Rule, SensorRule
 from boundary_env_ros.core.gate.rules.sensors import SENSORS
 from boundary_env_ros.core.gate.rules.workspace import WORKSPACES
+from boundary_env_ros.core.records.decision import RuleInput, RuleResult, Trigger
+from boundary_env_ros.core.vectors import Vector
 
 #: The rules, in the order in which they are asked and recorded. A new one is a file and a line.
 RULES: tuple[Rule, ...] = (

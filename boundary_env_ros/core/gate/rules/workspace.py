@@ -25,28 +25,11 @@ from typing import Annotated, ClassVar
 from boundary_env_ros.core.contract.grammar import TYPE, UNIT
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.model import Contract, Interface
+from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.problem_text import Fault, Path, said
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon, Safety
-from boundary_env_ros.core.contract.sources import OF_ADAPTER, Source, Vector
-from boundary_env_ros.core.gate.decision import (
-    measurement_of,
-    Reason,
-    RuleInput,
-    RuleResult,
-    SentCommand,
-    Trigger,
-    Verdict,
-)
-from boundary_env_ros.core.gate.rules.limits import Limits, Need
-from boundary_env_ros.core.gate.rules.motion import limit_change
-from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
-from boundary_env_ros.core.gate.rules.rule import (
-    Rule,
-    safe_in_words,
-    SensorRule,
-)
-from boundary_env_ros.core.gate.rules.rule_output import Cause, LimitedCommand
-from boundary_env_ros.core.geometry import (
+from boundary_env_ros.core.contract.sources import OF_ADAPTER, Source
+from boundary_env_ros.core.gate.geometry import (
     added,
     distances,
     is_inside,
@@ -56,9 +39,27 @@ from boundary_env_ros.core.geometry import (
     sector,
     Shape,
 )
+from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
+from boundary_env_ros.core.gate.rules.limits import Limits, Need
+from boundary_env_ros.core.gate.rules.motion import limit_change
+from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
+from boundary_env_ros.core.gate.rules.rule import (
+    Rule,
+    safe_in_words,
+    SensorRule,
+)
+from boundary_env_ros.core.records.decision import (
+    measurement_of,
+    Reason,
+    RuleInput,
+    RuleResult,
+    SentCommand,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.sources import readers
-from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: How much nearer than it may is taken for rounding, in the unit of the place.

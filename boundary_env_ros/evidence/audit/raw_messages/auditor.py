@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.core.sources.inputs import Input
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
@@ -24,8 +28,8 @@ from boundary_env_ros.evidence.audit.raw_messages.observations import Observatio
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
+from boundary_env_ros.evidence.wiring import STOP
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.gate.rules.documents import published
+from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage, REACH
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.record_difference import vector
 
 #: How many commands may be without their decisions in a record that is supported.
 _ON_THEIR_WAY = 3

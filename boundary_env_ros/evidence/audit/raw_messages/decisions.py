@@ -8,13 +8,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Measurement, Verdict
 from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, STOP
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.record_difference import same, vector
+from boundary_env_ros.evidence.wiring import same_topic, STOP
 
 #: Nanoseconds after which a press has come to a gate that runs, be it sent once more: what got
 #: lost is sent again with a heartbeat, of which Fast DDS makes one in 3 s.

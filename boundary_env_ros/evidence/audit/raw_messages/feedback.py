@@ -7,16 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import same_on_wire
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, Input
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.record_difference import same, vector
+from boundary_env_ros.evidence.wiring import same_topic
 
 
 class FeedbackChecks:

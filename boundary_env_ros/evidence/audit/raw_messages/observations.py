@@ -11,23 +11,21 @@ import math
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Lookup
-from boundary_env_ros.core.environment.observation import (
-    bring_inside,
-    FieldStatus,
-    ObservationField,
-)
+from boundary_env_ros.core.environment.freezing import bring_inside
+from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.sources.inputs import Input, TF
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import as_message
 from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
-from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, unlike, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, unlike
+from boundary_env_ros.evidence.record_difference import same, vector
+from boundary_env_ros.evidence.wiring import same_topic
 
 #: Nanoseconds of log time in which all transforms have come that a field was looked up in; more
 #: than they take, and less than they are kept.

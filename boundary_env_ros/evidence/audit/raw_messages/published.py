@@ -7,10 +7,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import TypeAlias
 
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Verdict
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.evidence.record_difference import same, vector
 
 #: Requests and decisions that are remembered, or wait for their other half.
 _MOST = 2048

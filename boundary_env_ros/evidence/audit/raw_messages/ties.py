@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, slices_of
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.evidence.audit.raw_messages.window import (
@@ -26,8 +26,9 @@ from boundary_env_ros.evidence.audit.raw_messages.window import (
     REACH,
     Window,
 )
-from boundary_env_ros.evidence.audit.raw_messages.wiring import wired
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.record_difference import same
+from boundary_env_ros.evidence.wiring import wired
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 

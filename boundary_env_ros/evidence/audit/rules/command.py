@@ -7,27 +7,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
     Found,
     known,
     limits_of,
     Link,
     Mismatch,
-    number,
     of_decision,
     outside,
-    ROUNDING,
     Terms,
     unlike,
-    vector,
 )
 from boundary_env_ros.evidence.audit.rules.gate import same_numbers
+from boundary_env_ros.evidence.record_difference import close, number, ROUNDING, vector
 
 
 @of_decision('command-in-bounds', contract=True)

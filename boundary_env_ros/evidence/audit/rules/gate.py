@@ -8,20 +8,17 @@ from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
-from boundary_env_ros.core.gate.decision import Trigger, Verdict
+from boundary_env_ros.core.records.decision import Trigger, Verdict
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
-    format_value,
     Found,
     known,
     Link,
     Mismatch,
-    number,
     of_decision,
     unlike,
-    vector,
 )
+from boundary_env_ros.evidence.record_difference import close, format_value, number, vector
 from boundary_env_ros.frozen import replace
 
 #: Verdicts under which the robot goes on as it was asked to.

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 import math
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import GateDecision, RuntimeLimits, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.records.decision import GateDecision, RuntimeLimits, Verdict
+from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -19,12 +19,12 @@ from boundary_env_ros.evidence.audit.rules.base import (
     limits_of,
     Link,
     Mismatch,
-    number,
     of_decision,
     outside,
 )
 from boundary_env_ros.evidence.audit.rules.command import begins_anew
 from boundary_env_ros.evidence.audit.rules.gate import MOVING
+from boundary_env_ros.evidence.record_difference import number
 
 #: Seconds by which two readings of two clocks may be apart without a jump of either.
 _READING = 0.01

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,

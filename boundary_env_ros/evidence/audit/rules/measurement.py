@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import age_of
-from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.explain import unusable
-from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.records.decision import ALIVE, Measurement, OPERATOR
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.timebase import age_of, ClockReading, NANOSECONDS
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,

@@ -17,19 +17,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
     limits_of,
     Link,
     Mismatch,
-    number,
     of_decision,
     Terms,
 )
 from boundary_env_ros.evidence.audit.rules.command import begins_anew, brakes
+from boundary_env_ros.evidence.record_difference import number
 
 #: A value that went through the path of a profile may be off by this, relative to its size.
 _RESOLVED = 1e-13

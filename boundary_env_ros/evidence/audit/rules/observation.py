@@ -12,24 +12,23 @@ from operator import le
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
-from boundary_env_ros.core.contract.sources import Joints, Paths, Picture, Vector
-from boundary_env_ros.core.documents import checker, read
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.sources.reading import ImageReference
+from boundary_env_ros.core.contract.sources import Joints, Paths, Picture
+from boundary_env_ros.core.records.observation import FieldStatus, ImageReference, ObservationField
+from boundary_env_ros.core.records.transition import Kind
+from boundary_env_ros.core.sources.json_documents import checker, read
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
     Mismatch,
-    number,
     of_step,
     outside,
     Scene,
     unlike,
-    vector,
 )
+from boundary_env_ros.evidence.record_difference import number, vector
 
 
 @of_step('fields-as-contract', contract=True)

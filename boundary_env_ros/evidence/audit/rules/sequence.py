@@ -5,23 +5,17 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import PublishStep
-from boundary_env_ros.core.environment.endings import (
+from boundary_env_ros.core.records.endings import (
     BUILT_IN,
     EndingKind,
     RESET_FAILED,
     SUCCESS,
     TIME_LIMIT,
 )
+from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.timebase import Clock, elapsed
-from boundary_env_ros.core.transition import Kind
-from boundary_env_ros.evidence.audit.rules.base import (
-    Found,
-    Mismatch,
-    number,
-    of_step,
-    Scene,
-    unlike,
-)
+from boundary_env_ros.evidence.audit.rules.base import Found, Mismatch, of_step, Scene, unlike
+from boundary_env_ros.evidence.record_difference import number
 
 _FLAGS = 'terminated, truncated'
 

@@ -7,21 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.records.decision import Verdict
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
-from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
-    format_value,
     Found,
     IN_ORDER,
     known,
     Mismatch,
-    number,
     of_step,
     Scene,
     unlike,
 )
+from boundary_env_ros.evidence.record_difference import format_value, number
 
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.

@@ -7,28 +7,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import (
-    freeze,
-    ObservationField,
-    reading_of,
+from boundary_env_ros.core.environment.freezing import freeze, reading_of
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.records.observation import ObservationField
+from boundary_env_ros.core.records.parts import StepId
+from boundary_env_ros.core.records.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
 )
-from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.timebase import ClockReading, elapsed
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import WRONG_INPUT
-from boundary_env_ros.evidence.audit.rules.base import (
-    Found,
-    Mismatch,
-    number,
-    same,
-    Terms,
-    unlike,
-    vector,
-)
+from boundary_env_ros.evidence.audit.rules.base import Found, Mismatch, Terms, unlike
 from boundary_env_ros.evidence.audit.rules.observation import wrong_field
-from boundary_env_ros.evidence.replay.differences import first_difference
+from boundary_env_ros.evidence.record_difference import first_difference, number, same, vector
 
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3

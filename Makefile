@@ -11,7 +11,6 @@
 # make honest     audit a thousand honest records: none may be contradicted
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
-# make gazebo     drive the cart in an installed Gazebo, and compare it with MuJoCo's
 # make reference  make schema and tables of the contract again, from core/contract/model.py and its kind
 # make docs       build the site in build/docs; a broken link is an error
 # make env        only make the environment     make env PYTHON=python3.12
@@ -56,7 +55,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean constraints demo docs env faults gazebo help honest lint mutations nightly quick \
+.PHONY: bench campaign clean constraints demo docs env faults help honest lint mutations nightly quick \
   reference test
 
 help:
@@ -207,12 +206,6 @@ faults: $(BUILT)
 bench: $(BUILT)
 	@test -d bench || { echo 'The folder bench/ is missing.'; exit 1; }
 	@$(RUN) -m bench $(ARGS)
-
-# Of the folder with Gazebo's Python bindings only those are taken, beside the environment's packages.
-GAZEBO_PYTHON := /usr/lib/python3/dist-packages
-gazebo: $(BUILT)
-	@mkdir -p build/gazebo-python && ln -sfn $(abspath $(GAZEBO_PYTHON))/gz build/gazebo-python/gz
-	@PYTHONPATH=$(CURDIR)/build/gazebo-python $(RUN) -m bench.gazebo $(ARGS)
 
 env: $(BUILT)
 

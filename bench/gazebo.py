@@ -4,17 +4,17 @@
 Drive the cart in an installed Gazebo, audit the records, and compare them with MuJoCo's.
 
 The same policy, seeds and contract in both, in lockstep; then some episodes in Gazebo in realtime.
-It takes Gazebo's server (the command ``gz``) and its Python bindings, and nothing of ros_gz. Where
-they are not installed it says what is missing, and exits with 2.
+It runs in a workspace with this package and ``ros_gz``. Where they are not installed it says what
+is missing, and exits with 2.
 
-    make gazebo ARGS='--episodes 12 --out build/gazebo'
+    python3 -m bench.gazebo --episodes 12 --out build/gazebo
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, ExitStack
+from contextlib import contextmanager
 from dataclasses import replace
 import math
 import os
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 
+from ament_index_python.packages import get_package_prefix, PackageNotFoundError
 import numpy as np
 import numpy.typing as npt
 
@@ -33,40 +34,34 @@ from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
-from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, recorded
+from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.gazebo.partition import partition
-from boundary_env_ros.simulation.gazebo.transport import Transport
 from boundary_env_ros.simulation.warehouse import Warehouse
 from boundary_env_ros.storage.contract_file import load
 
 _CONTRACT = 'warehouse_cart'
 
 
-def _server() -> list[str]:
-    """Return the command that starts Gazebo's server, paused."""
-    Transport()
-    command = shutil.which('gz')
-    if command is None:
+def _check_installed() -> None:
+    missing = [] if shutil.which('ros2') else ['the command ros2']
+    for package in ('boundary_env_ros', 'ros_gz_sim', 'ros_gz_bridge', 'ros_gz_interfaces'):
+        try:
+            get_package_prefix(package)
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
         raise MissingDependency(
-            'Gazebo is needed (expected the command gz on PATH, got none). Install it: '
-            'https://gazebosim.org/docs.'
+            f'Gazebo is driven in a ROS workspace (expected ros2, this package and ros_gz, got no '
+            f'{", ".join(missing)}). apt install ros-$ROS_DISTRO-ros-gz, build the workspace and '
+            'source it.'
         )
-    world = str(share_file('config/gazebo/warehouse.sdf'))
-    return [command, 'sim', '-s', '--headless-rendering', world]
 
 
 @contextmanager
-def _process(command: Sequence[str], log: Path, environment: dict[str, str]) -> Iterator[None]:
+def _process(command: Sequence[str], log: Path) -> Iterator[None]:
     with log.open('wb') as output:
-        process = subprocess.Popen(
-            command,
-            stdout=output,
-            stderr=output,
-            env={**os.environ, **environment},
-            start_new_session=True,
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:
         yield
     finally:
@@ -75,7 +70,7 @@ def _process(command: Sequence[str], log: Path, environment: dict[str, str]) -> 
         else:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.wait(5.0)
+                process.wait(15.0)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -83,27 +78,14 @@ def _process(command: Sequence[str], log: Path, environment: dict[str, str]) -> 
 
 @contextmanager
 def _gazebo(run: Path, pacing: str) -> Iterator[int]:
-    """Run Gazebo and a boundary around its cart; yield the ROS domain of that."""
+    """Launch Gazebo and a boundary around its cart; yield the ROS domain of that."""
     logs, domain = run.with_name(f'{run.name}-logs'), free_domain()
     logs.mkdir(parents=True)
-    apart = partition({})
-    os.environ.update(apart)
-    topics = [sys.executable, '-m', 'boundary_env_ros.ros.gazebo_topics']
-    common: dict[str, str | float | bool] = {'contract': _CONTRACT, 'pacing': pacing}
-    if pacing == 'realtime':
-        common['contract'] = str(_on_simulated_time(logs))
-    nodes = {
-        'recorder': {**common, 'run': str(run)},
-        'gazebo_bridge': {**common, 'transport': 'gz'},
-        'safety_gate': common,
-        'environment': common,
-    }
-    specs = [NodeSpec(name=name, parameters=parameters) for name, parameters in nodes.items()]
-    with ExitStack() as stack:
-        stack.enter_context(_process(_server(), logs / 'gazebo.log', apart))
-        isolated = {**apart, **isolated_environment(domain)}
-        stack.enter_context(_process(topics, logs / 'topics.log', isolated))
-        stack.enter_context(recorded(specs, run, domain_id=domain, timeout=60.0))
+    contract = _CONTRACT if pacing == 'lockstep' else _on_simulated_time(logs)
+    told = (f'run:={run.absolute()}', f'contract:={contract}', f'pacing:={pacing}')
+    command = ('ros2', 'launch', 'boundary_env_ros', 'gazebo_launch.py', *told)
+    os.environ.update(isolated_environment(domain))
+    with _process(command, logs / 'launch.log'):
         yield domain
 
 
@@ -168,13 +150,15 @@ def _tell_engines(run: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Drive, audit and compare; return 1 if a run broke off or a record contradicts itself."""
-    parser = argparse.ArgumentParser(prog='make gazebo', description='Gazebo against MuJoCo.')
+    parser = argparse.ArgumentParser(
+        prog='python3 -m bench.gazebo', description='Gazebo against MuJoCo.'
+    )
     parser.add_argument('--episodes', type=int, default=12, help='of the comparison: 7 at least')
     parser.add_argument('--seed', type=int, default=1, help='of the first episode')
     parser.add_argument('--out', type=Path, default=Path(time.strftime('runs/gazebo-%H%M%S')))
     options = parser.parse_args(arguments)
     try:
-        _server()
+        _check_installed()
     except MissingDependency as error:
         print(error, file=sys.stderr)
         return 2
@@ -188,7 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _gazebo(run, pacing) as domain:
             how = both if pacing == 'lockstep' else (*drive, '--episodes', 3)
             contract = _CONTRACT if pacing == 'lockstep' else _on_simulated_time(out)
-            where = ('--world-option', f'domain_id={domain}')
+            where = (
+                '--world-option',
+                f'domain_id={domain}',
+                '--world-option',
+                'startup_timeout=60',
+            )
             codes.append(_command(*how, '--contract', contract, *where))
     codes += [int(_command('audit', run) == 1) for run in (mujoco, *gazebo)]
     _command('compare', mujoco, gazebo[0])

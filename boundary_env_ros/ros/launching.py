@@ -172,8 +172,6 @@ class Boundary(Action):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':
                 parameters.append(ParameterFile(given('simulated_robot_params')))
-            elif spec.name == 'gazebo_bridge':
-                parameters.append({'transport': given('transport')})
             elif spec.name == 'recorder':
                 parameters.append({'max_bag_size': int(given('max_bag_size'))})
             # A text stays one, whatever YAML would read in it.

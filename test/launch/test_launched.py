@@ -214,20 +214,6 @@ def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'), prepend=os.pathsep)
 
 
-def test_without_ros_gz_and_without_bindings_the_launch_ends_and_says_what_is_needed(
-    tmp_path: Path, domain: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / 'gz'
-    program.write_text('#!/bin/sh\necho "$* in $GZ_PARTITION."\nexec sleep 1000\n')
-    program.chmod(0o755)
-    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
-    with _launch(tmp_path, 'gazebo_launch.py', 'pacing:=lockstep', 'transport:=gz') as launched:
-        assert launched.process.wait(_READY) == 1
-        assert re.search(r'sim -s .*/warehouse\.sdf in boundary_\w+\.', launched.log)
-        assert "Gazebo's Python bindings are needed" in launched.log
-        assert launched.left() == []
-
-
 def test_a_policy_steps_what_was_launched_with_gazebo_which_takes_the_launch_with_it(
     tmp_path: Path, domain: int, gazebo: None
 ) -> None:

@@ -196,7 +196,7 @@ def test_share_has_all_that_launch_files_and_bags_need(
 def test_executables_are_where_ros2_run_looks(workspace: Workspace, install: Path) -> None:
     folder = _prefix(install) / 'lib/boundary_env_ros'
     found = [path.name for path in sorted(folder.iterdir()) if os.access(path, os.X_OK)]
-    assert found == sorted([*NODES, 'gazebo_topics', 'boundary-env'])
+    assert found == sorted([*NODES, 'boundary-env'])
     assert 'demo' in workspace.sourced(install, f'{folder}/boundary-env --help')
 
 

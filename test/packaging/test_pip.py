@@ -90,7 +90,7 @@ def test_wheel_carries_contracts_launch_files_interfaces_and_executables(
     wanted = {f'{share}/{name}' for name in _shared_files(source_tree)}
     wanted |= {f'{share}/{name}' for name in INTERFACES}
     wanted |= {f'{share}/package.xml'}
-    executables = (*NODES, 'gazebo_topics', 'boundary-env')
+    executables = (*NODES, 'boundary-env')
     wanted |= {f'lib/boundary_env_ros/{name}' for name in executables}
     wanted |= {'share/ament_index/resource_index/packages/boundary_env_ros'}
     assert wanted <= _data(wheel)

@@ -13,8 +13,7 @@ import yaml
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.gazebo.partition import partition
-from boundary_env_ros.simulation.gazebo.transport import COMMAND
+from boundary_env_ros.simulation.gazebo.server import partition
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.storage.contract_file import load
 
@@ -95,7 +94,9 @@ def test_only_the_node_that_is_the_driver_moves_the_cart(
     command_topics = {g.topic for g in load('warehouse_cart').contract.action}
     assert not command_topics & bridged.keys()
     towards = {n: e for n, e in bridged.items() if e['direction'] != 'GZ_TO_ROS'}
-    assert {n: e['gz_topic_name'] for n, e in towards.items()} == {'gazebo/cmd_vel': COMMAND}
+    assert {n: e['gz_topic_name'] for n, e in towards.items()} == {
+        'gazebo/cmd_vel': '/model/warehouse_cart/cmd_vel'
+    }
 
 
 def test_every_topic_of_gazebo_is_one_of_the_world(bridged: dict[str, dict[str, Any]]) -> None:

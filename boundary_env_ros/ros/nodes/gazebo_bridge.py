@@ -16,7 +16,6 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Twist
 from nav_msgs.msg import Odometry
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
-from std_msgs.msg import Bool
 
 from boundary_env_ros.core.contract.model import WorldStep
 from boundary_env_ros.core.environment.arrivals import refuse_long
@@ -49,7 +48,6 @@ from boundary_env_ros.simulation.gazebo.cart import (
     state_of,
 )
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
-from boundary_env_ros.simulation.gazebo.transport import WorldServices
 from boundary_env_ros.simulation.messages import WIRE
 
 # How often the driver looks at its clock, and what was made is sent, s.
@@ -84,15 +82,7 @@ class GazeboBridge(ContractNode):
         self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
         self.declare('step', 0.002, 'Seconds of one step of the simulator.')
         self.declare('patience', 5.0, 'Seconds, steady, for an answer of the simulator.')
-        self.declare(
-            'transport',
-            'ros_gz',
-            "How the simulator is reached: ros_gz (by ros_gz_bridge), or gz (by Gazebo's Python "
-            'bindings, beside the node gazebo_topics).',
-        )
         self._active = False
-        # Where ros_gz does not carry what is asked and told.
-        self._direct: WorldServices | None = None
         # What was asked of the simulator: until when it is waited for, and of whom.
         self._asked: list[tuple[float, Future, Any]] = []
         self._moments: list[Future] = []
@@ -161,15 +151,6 @@ class GazeboBridge(ContractNode):
 
     def _reach(self) -> None:
         """Make what asks the simulator, tells its drive, and hears of contacts."""
-        transport = self.value('transport')
-        if transport == 'gz':
-            self._direct = WorldServices(self.value('world'), self.value('patience'))
-            self.add_subscription(Bool, _CONTACTS, self._on_touch, names.SENSOR_LOCKSTEP)
-            return
-        if transport != 'ros_gz':
-            raise BoundaryError(
-                f'Unknown transport in the parameter (expected ros_gz or gz, got {transport!r}).'
-            )
         self._types = _gazebo_interfaces()
         world = f'/world/{self.value("world")}'
         self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
@@ -211,9 +192,8 @@ class GazeboBridge(ContractNode):
         self._end_moments()
 
     def cleanup(self) -> None:
-        """Let go of what was heard, and of the simulator."""
+        """Let go of what was heard."""
         self.truth = None
-        self._direct = None
 
     @property
     def _lockstep(self) -> bool:
@@ -284,18 +264,12 @@ class GazeboBridge(ContractNode):
         await self._ask_to('step', pause=True, multi_step=steps)
 
     async def _ask_to(self, what: str, **control: Any) -> None:
-        if self._direct is not None:
-            self._direct.control(what, **control)
-            return
         request = self._types.control_world.Request()
         request.world_control = type(request.world_control)(**control)
         await self._ask(self._control, request, what)
 
     async def place(self, entity: str, x: float, y: float, z: float, yaw: float) -> None:
         """Ask for an entity to be put in a place, m and rad."""
-        if self._direct is not None:
-            self._direct.place(entity, x, y, z, yaw)
-            return
         request = self._types.set_entity_pose.Request()
         request.entity.name, request.entity.type = entity, request.entity.MODEL
         request.pose = Pose(
@@ -342,9 +316,6 @@ class GazeboBridge(ContractNode):
         self._tell(self.cart.stand(self._driver_time()))
 
     def _tell(self, values: Vector) -> None:
-        if self._direct is not None:
-            self._direct.drive(*values)
-            return
         message = Twist()
         message.linear.x, message.angular.z = values
         self._drive.publish(message)
@@ -385,9 +356,6 @@ class GazeboBridge(ContractNode):
     def _on_contacts(self, message: Any) -> None:
         if message.contacts:
             self._touches += 1
-
-    def _on_touch(self, message: Any) -> None:
-        self._touches += message.data
 
     def _send_made(self, until: int) -> tuple[Any, ...]:
         emissions = self.cart.emissions(until)

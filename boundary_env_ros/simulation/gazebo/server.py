@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-How the world in Gazebo is stepped, and the cart put in its place.
+How the world in Gazebo is kept apart from others, stepped, and the cart put in its place.
 
 Seen on a real server: it answers before it has done what it was asked for, so only what it says of
 the world tells when it has. It adds up what is asked meanwhile. A cart that is put elsewhere keeps
@@ -11,8 +11,9 @@ after a leap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import math
+import secrets
 import time
 from typing import Protocol
 
@@ -31,6 +32,25 @@ _LOOK, _LOOKS = 0.02, 100
 _HEIGHT = 0.1
 # What the cart may be away from its place (m, rad) and from rest (m/s, rad/s).
 _AWAY, _TURNED, _SPEED, _SPIN = 0.05, 0.05, 0.02, 0.05
+
+# The name of a partition of the transport, of Gazebo and of its releases up to Fortress.
+_VARIABLES = ('GZ_PARTITION', 'IGN_PARTITION')
+
+
+def partition(environment: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return the environment variables by which server and bridge find each other alone.
+
+    A server that was left over has a world of the same name, and answers in place of this one.
+
+    Parameters
+    ----------
+    environment
+        Variables that are set: a partition that is named there is taken.
+
+    """
+    given = next(filter(None, map(environment.get, _VARIABLES)), '')
+    return dict.fromkeys(_VARIABLES, given or f'boundary_{secrets.token_hex(4)}')
 
 
 class Server(Protocol):

@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[1] / 'test'))
 
 from boundary_env_ros.evidence.compare.compare import compare
 from boundary_env_ros.evidence.compare.comparison import Comparison
-from boundary_env_ros.evidence.compare.side import Side
+from boundary_env_ros.evidence.compare.side import ComparedRun
 from support.cart_runs import cart_contract, drive, real, side_of
 
 #: What finds each difference that the variant of the cart can have.
@@ -41,13 +41,13 @@ def main() -> int:
     contract = cart_contract()
     seed = 1
 
-    def side(*planted: str) -> Side:
+    def side(*planted: str) -> ComparedRun:
         nonlocal seed
         first, seed = seed, seed + options.episodes
         run = drive(contract, range(first, seed), options=real(*planted))
         return side_of(run, contract.contract, '+'.join(planted) or 'thought')
 
-    def held(a: Side, b: Side) -> Comparison:
+    def held(a: ComparedRun, b: ComparedRun) -> Comparison:
         return compare(a, b, agent='cart')
 
     thought = [side() for _ in range(2 * options.pairs)]

@@ -32,7 +32,7 @@ from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 
 STEPS = 500
 _SOON = 20.0

@@ -37,7 +37,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 
 _NODES = ('recorder', 'simulated_robot', 'safety_gate', 'environment')
 _TICKS = os.sysconf('SC_CLK_TCK')

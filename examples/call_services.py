@@ -4,7 +4,7 @@
 
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind
 from boundary_env_ros.facade.policies import GoToGoalPolicy
-from boundary_env_ros.ros.client import BoundaryClient
+from boundary_env_ros.ros.service_client import BoundaryClient
 
 
 def tell(event: EnvironmentEvent) -> None:

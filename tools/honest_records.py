@@ -36,7 +36,7 @@ from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.observation import Observation
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
@@ -310,14 +310,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     one: int | None = options.only
     numbers = range(options.records) if one is None else range(one, one + 1)
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[AuditOutcome] = Counter()
     for number, what, report in audits(options.seed, numbers):
         outcomes[report.outcome] += 1
         if not report.ok or one is not None:
             print(f'== --seed {options.seed} --only {number}: {what}\n{report}', flush=True)
     told = ', '.join(f'{count} {outcome.name}' for outcome, count in outcomes.items())
     print(f'{outcomes.total()} honest records: {told}.')
-    return int(bool(outcomes[Outcome.CONTRADICTED]))
+    return int(bool(outcomes[AuditOutcome.CONTRADICTED]))
 
 
 if __name__ == '__main__':

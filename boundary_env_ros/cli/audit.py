@@ -60,7 +60,7 @@ def audit(
       4  INCOMPLETE: no finding is fatal, but a part of the record is missing
     """
     from boundary_env_ros.evidence.audit.audit import audit_path
-    from boundary_env_ros.evidence.audit.findings import Outcome
+    from boundary_env_ros.evidence.audit.findings import AuditOutcome
     from boundary_env_ros.storage.contract_file import load
     from boundary_env_ros.storage.signing import public_key
 
@@ -74,9 +74,9 @@ def audit(
         )
     print_result(report, as_json=as_json)
     return {
-        Outcome.SUPPORTED: DONE,
-        Outcome.PASSED: DONE,
-        Outcome.CONSISTENT: NOT_ALL,
-        Outcome.INCOMPLETE: MISSING,
-        Outcome.CONTRADICTED: FOUND,
+        AuditOutcome.SUPPORTED: DONE,
+        AuditOutcome.PASSED: DONE,
+        AuditOutcome.CONSISTENT: NOT_ALL,
+        AuditOutcome.INCOMPLETE: MISSING,
+        AuditOutcome.CONTRADICTED: FOUND,
     }[report.outcome]

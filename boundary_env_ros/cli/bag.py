@@ -16,12 +16,12 @@ import click
 
 from boundary_env_ros.cli.command import (
     argument,
+    CommandGroup,
     complain,
     contract_option,
     counting,
     DONE,
     FOUND,
-    Group,
     option,
     output_option,
     pacing_option,
@@ -38,7 +38,7 @@ _NANOSECONDS = 1_000_000_000
 _MEGABYTE = 1e6
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def bag() -> None:
     """Convert bags into runs, and repair them."""
 

@@ -46,7 +46,7 @@ class Command(click.Command):
                     formatter.write_dl(rows)
 
 
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A group of commands, listed in the order in which they were added."""
 
     command_class = Command

@@ -13,13 +13,13 @@ import click
 
 from boundary_env_ros.cli.command import (
     argument,
+    CommandGroup,
     complain,
     contract_argument,
     counting,
     domain_option,
     DONE,
     FOUND,
-    Group,
     Number,
     option,
     PATH,
@@ -31,14 +31,14 @@ from boundary_env_ros.cli.command import (
 from boundary_env_ros.errors import BoundaryError
 
 if TYPE_CHECKING:
-    from boundary_env_ros.evidence.contract_difference import Difference
+    from boundary_env_ros.evidence.contract_difference import ContractDifference
     from boundary_env_ros.storage.contract_check import ContractCheck
 
 #: Exit code for contracts that differ in behaviour, but fit one another.
 BEHAVIOUR = 3
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def contract() -> None:
     """
     Draft, check, show and compare contracts.
@@ -242,7 +242,7 @@ _FOLLOWS = {
 }
 
 
-def _changes_text(found: Difference, *, same_text: bool) -> str:
+def _changes_text(found: ContractDifference, *, same_text: bool) -> str:
     if found.before == found.after:
         text = 'the same text' if same_text else 'the texts differ, and mean the same'
         return f'No change: {text} ({found.after}).'

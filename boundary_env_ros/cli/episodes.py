@@ -14,9 +14,9 @@ import click
 
 from boundary_env_ros.cli.command import (
     argument,
+    CommandGroup,
     complain,
     DONE,
-    Group,
     json_option,
     option,
     PATH,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _EPISODE = 'first digits of its id, as many as tell it from the others; or last'
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def episodes() -> None:
     """
     List and label the episodes of runs.

@@ -15,7 +15,7 @@ from click.shell_completion import shell_complete
 from boundary_env_ros import __version__
 from boundary_env_ros.cli.audit import audit
 from boundary_env_ros.cli.bag import bag
-from boundary_env_ros.cli.command import complain, DONE, Group, UNUSABLE
+from boundary_env_ros.cli.command import CommandGroup, complain, DONE, UNUSABLE
 from boundary_env_ros.cli.compare import compare
 from boundary_env_ros.cli.contract import contract
 from boundary_env_ros.cli.episodes import episodes
@@ -38,7 +38,7 @@ COMPLETE = '_BOUNDARY_ENV_COMPLETE'
 
 
 @click.group(
-    cls=Group,
+    cls=CommandGroup,
     context_settings={'help_option_names': ['-h', '--help'], 'max_content_width': 99},
 )
 @click.version_option(__version__, message='boundary-env %(version)s')

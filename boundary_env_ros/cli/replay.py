@@ -101,7 +101,7 @@ def _publish(
     **_: object,
 ) -> int:
     from boundary_env_ros.errors import MissingDependency
-    from boundary_env_ros.storage.reader import open_bag
+    from boundary_env_ros.storage.record_reader import open_bag
     from boundary_env_ros.storage.run_folder import RunFolder
 
     run = RunFolder(path)

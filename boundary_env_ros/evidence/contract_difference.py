@@ -47,7 +47,7 @@ class Change:
 
 
 @frozen
-class Difference:
+class ContractDifference:
     """
     All changes from one contract to another, the gravest first.
 
@@ -68,7 +68,7 @@ class Difference:
         return max((change.meaning for change in self.changes), default=Meaning.COSMETIC)
 
 
-def difference(before: Contract, after: Contract) -> Difference:
+def difference(before: Contract, after: Contract) -> ContractDifference:
     """Return what changed from one contract to another."""
     was, now = (tuple(contract.episode.endings) for contract in (before, after))
     changes = [
@@ -76,7 +76,7 @@ def difference(before: Contract, after: Contract) -> Difference:
         # Of several at one instant, another one counts.
         *_order(was, now, 'episode.endings', parts_of(EpisodeRules)['endings']),
     ]
-    return Difference(
+    return ContractDifference(
         before=digest_of(before),
         after=digest_of(after),
         changes=tuple(sorted(changes, key=lambda change: -change.meaning)),

@@ -181,7 +181,7 @@ class Episode:
 
 
 @dataclass(slots=True, kw_only=True)
-class Step:
+class EpisodeStep:
     """
     One transition and all that belongs to it.
 
@@ -240,18 +240,18 @@ class Step:
 class _Agent:
     """What is held back of one agent."""
 
-    held: deque[Step] = field(default_factory=deque)
+    held: deque[EpisodeStep] = field(default_factory=deque)
     early: Bounded[tuple[str, int], PrivilegedObservation] = field(default_factory=Bounded)
     announced: EpisodeStatus | None = None
     events: Events | None = None
 
-    def latest(self, id_: StepId) -> Step | None:
+    def latest(self, id_: StepId) -> EpisodeStep | None:
         """Return the latest step, if it is of this episode."""
         step = self.held[-1] if self.held else None
         same = step is not None and step.transition.id.episode_id == id_.episode_id
         return step if same else None
 
-    def at(self, id_: StepId) -> Step | None:
+    def at(self, id_: StepId) -> EpisodeStep | None:
         """Return the step of this number; None if it is not held."""
         for step in reversed(self.held):
             there = step.transition.id
@@ -289,7 +289,7 @@ class Episodes:
         """Return the number of episodes so far."""
         return len(self._numbers)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[EpisodeStep]:
         for piece in self._records:
             record = piece.record if isinstance(piece, Entry) else piece
             if isinstance(record, Transition):
@@ -314,7 +314,7 @@ class Episodes:
     def _agent(self, id_: StepId) -> _Agent:
         return self._agents.setdefault(id_.agent, _Agent())
 
-    def _transition(self, now: Transition, log_time: int) -> Iterator[Step]:
+    def _transition(self, now: Transition, log_time: int) -> Iterator[EpisodeStep]:
         agent = self._agent(now.id)
         before = agent.latest(now.id)
         if before is None:
@@ -327,7 +327,7 @@ class Episodes:
         else:
             episode = before.episode
         episode.add(now)
-        step = Step(transition=now, episode=episode, log_time=log_time)
+        step = EpisodeStep(transition=now, episode=episode, log_time=log_time)
         step.truth = agent.early.pop(_place(now.id), None)
         agent.held.append(step)
         if self._contract is not None:
@@ -336,7 +336,9 @@ class Episodes:
         # What belongs to the episode before has come by the time that the next one moves.
         yield from self._release(agent, HELD, episode if now.kind is Kind.STEP else None)
 
-    def _release(self, agent: _Agent, most: int, episode: Episode | None = None) -> Iterator[Step]:
+    def _release(
+        self, agent: _Agent, most: int, episode: Episode | None = None
+    ) -> Iterator[EpisodeStep]:
         """Yield the first steps that are held: those before an episode, and those beyond most."""
         held = agent.held
         while held and (

@@ -29,7 +29,7 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.frozen import frozen, replace
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
     LoadedContract,
@@ -38,8 +38,8 @@ from boundary_env_ros.storage.contract_file import (
 )
 from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
@@ -63,7 +63,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 
 @frozen
-class Terms:
+class RunTerms:
     """
     The contract that a record was made under.
 
@@ -175,7 +175,7 @@ class Run:
 
     # Contract ------------------------------------------------------------------------------------
 
-    def terms(self) -> Terms:
+    def terms(self) -> RunTerms:
         """
         Return the contract: the copy in the folder, or the one in the bag.
 
@@ -187,7 +187,7 @@ class Run:
         """
         text = self.contract_text()
         if not text:
-            return Terms()
+            return RunTerms()
         where, task_from = f'the contract of {self.path}', self._task_from()
         try:
             contract = loads(
@@ -195,7 +195,7 @@ class Run:
             ).contract
         except ContractError as error:
             problem = ' '.join(str(error).split())
-            return Terms(problem=problem, missing='the contract is not valid')
+            return RunTerms(problem=problem, missing='the contract is not valid')
         if task_from is None and contract.task.name:
             # Nothing says it: it is taken to be the version that is installed.
             installed = installed_tasks().get(contract.task.name)
@@ -205,7 +205,7 @@ class Run:
             # A task of this package is of the version of the software that made the step.
             known = isinstance(first, Transition) and installed == (_OURS, first.software_version)
             if installed is None or (self.is_alone and is_other and not known):
-                return Terms(missing=_undecided(contract.task))
+                return RunTerms(missing=_undecided(contract.task))
         return with_task(contract)
 
     def contract(self) -> Contract:
@@ -253,7 +253,7 @@ class Run:
         run = folder_of(self.path)
         if run is not None:
             with disk_error(f'{run.contract} cannot be read'):
-                return limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
+                return size_limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
         try:
             described = next(self.source.records(ContractDescription), None)
         except RecordError:
@@ -327,18 +327,18 @@ def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:
         return ()
 
 
-def with_task(contract: Contract | None) -> Terms:
+def with_task(contract: Contract | None) -> RunTerms:
     """Return a contract with its task, if that is installed in the version of the contract."""
     if contract is None:
-        return Terms()
+        return RunTerms()
     task = contract.task
     installed = installed_tasks().get(task.name)
     if task.name and installed != (task.distribution, task.version):
-        return Terms(contract=contract, missing=_missing(task, installed))
+        return RunTerms(contract=contract, missing=_missing(task, installed))
     try:
-        return Terms(contract=contract, task=make_task(contract))
+        return RunTerms(contract=contract, task=make_task(contract))
     except (ContractError, MissingDependency) as error:
-        return Terms(contract=contract, missing=str(error))
+        return RunTerms(contract=contract, missing=str(error))
 
 
 def _missing(task: TaskSpec, installed: tuple[str, str] | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.facade.errors import InvalidAction
+from boundary_env_ros.facade.gymnasium_errors import InvalidAction
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.frozen import frozen

@@ -19,8 +19,8 @@ from boundary_env_ros.core.records.environment_event import EnvironmentEvent, Ev
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
+from boundary_env_ros.facade.gymnasium_errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.spaces import observation_values
 from boundary_env_ros.facade.steps import StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, load_for, make_world, World

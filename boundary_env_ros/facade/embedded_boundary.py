@@ -28,7 +28,7 @@ from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.task_check import fitting_task
 
 
-class Boundary:
+class EmbeddedBoundary:
     """
     Gate and environment of one agent, and what its policy was told.
 

@@ -50,7 +50,7 @@ from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
-from boundary_env_ros.facade.embedded_boundary import Boundary
+from boundary_env_ros.facade.embedded_boundary import EmbeddedBoundary
 from boundary_env_ros.facade.steps import (
     action_request,
     as_request,
@@ -143,7 +143,7 @@ class EmbeddedWorld(World):
         self._plugin = plugin_of(self._robot, contract)
         self._to = sink
         self._client = client
-        self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
+        self._boundaries = {agent: EmbeddedBoundary(loaded, agent) for agent in contract.agents}
         self._shared = SharedWorld(
             {agent: boundary.environment for agent, boundary in self._boundaries.items()}, contract
         )
@@ -341,7 +341,7 @@ class EmbeddedWorld(World):
 
     # One agent -----------------------------------------------------------------------------------
 
-    def _begin(self, boundary: Boundary, begin: Begin, drawn_seed: int) -> None:
+    def _begin(self, boundary: EmbeddedBoundary, begin: Begin, drawn_seed: int) -> None:
         episode_id, lease_id = str(uuid.uuid4()), str(uuid.uuid4())
         now = self._instant()
         outputs = boundary.environment.apply(
@@ -365,7 +365,7 @@ class EmbeddedWorld(World):
         self._alive(boundary)
         self._dispatch(boundary, outputs)
 
-    def _check_reset(self, boundary: Boundary) -> None:
+    def _check_reset(self, boundary: EmbeddedBoundary) -> None:
         if boundary.state is EpisodeState.RUNNING:
             return
         message = boundary.environment.status(self._instant()).message
@@ -381,7 +381,7 @@ class EmbeddedWorld(World):
             )
         )
 
-    def _alive(self, boundary: Boundary) -> None:
+    def _alive(self, boundary: EmbeddedBoundary) -> None:
         """
         Be the heartbeat of gate, environment and recorder.
 
@@ -392,7 +392,7 @@ class EmbeddedWorld(World):
         self._apply(boundary, GateReported(status=gate.state.status(now), now=now))
         self._decided(boundary, gate.apply(EpisodeTold(status=environment.status(now), now=now)))
 
-    def _decided(self, boundary: Boundary, decisions: Sequence[GateDecision]) -> None:
+    def _decided(self, boundary: EmbeddedBoundary, decisions: Sequence[GateDecision]) -> None:
         for decision in decisions:
             now = self._instant()
             whole = replace(decision, commanded=now) if decision.published else decision
@@ -406,10 +406,10 @@ class EmbeddedWorld(World):
             self._tell(boundary.agent, whole)
             self._apply(boundary, Decided(decision=whole, now=now))
 
-    def _apply(self, boundary: Boundary, event: InputEvent) -> None:
+    def _apply(self, boundary: EmbeddedBoundary, event: InputEvent) -> None:
         self._dispatch(boundary, boundary.environment.apply(event))
 
-    def _dispatch(self, boundary: Boundary, outputs: Sequence[Output]) -> None:
+    def _dispatch(self, boundary: EmbeddedBoundary, outputs: Sequence[Output]) -> None:
         for output in outputs:
             if isinstance(output, (ResetWorld, SimStepRequest)):
                 self._shared.ask(boundary.agent, output)

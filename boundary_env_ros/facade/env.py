@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation, WORLD
-from boundary_env_ros.facade.errors import ResetNeeded
+from boundary_env_ros.facade.gymnasium_errors import ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, camera_of
 from boundary_env_ros.facade.spaces import action_request_of

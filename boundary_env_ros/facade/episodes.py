@@ -7,16 +7,56 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast, Generic, TypeVar
 
-from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.records.episode import EpisodeState, status_by
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.contract_env import Array
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import Closing
 
 __all__ = ['Episodes', 'Snapshot']
 
 S = TypeVar('S')
+
+
+@frozen
+class Snapshot(Generic[S]):
+    """
+    What ``reset``, ``step`` and ``observe`` all return, in one process and over ROS.
+
+    Attributes
+    ----------
+    episode_id, step
+        Which episode, and its last step; 0 after the reset.
+    observation
+        By field: contract units and shape; over ROS flat.
+    reward
+        Of the step; 0.0 after a reset.
+    status
+        ``RUNNING``, ``TERMINATED`` (the task ended) or ``TRUNCATED`` (something else ended it).
+    state
+        What a plugin says of its world in ``info['world']``, as the type that was asked for.
+    info
+        As Gymnasium's; over ROS ``world`` alone: the transitions of the answer have the rest.
+
+    """
+
+    episode_id: str
+    step: int
+    observation: Mapping[str, npt.NDArray[np.generic]]
+    reward: float
+    status: EpisodeState
+    state: S
+    info: Mapping[str, Any]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the episode is over: begin another."""
+        return self.status.over
 
 
 class Episodes(Closing, Generic[S]):

@@ -22,7 +22,7 @@ from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError, needed
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
-from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
+from boundary_env_ros.facade.gymnasium_errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import camera_of
 from boundary_env_ros.facade.spaces import action_vector

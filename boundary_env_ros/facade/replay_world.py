@@ -38,7 +38,7 @@ from boundary_env_ros.facade.world import agent_of, check_open, check_running, W
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import RecordSource
 

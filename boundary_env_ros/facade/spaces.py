@@ -16,7 +16,7 @@ from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.sources.json_documents import text_of
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.facade.errors import InvalidAction
+from boundary_env_ros.facade.gymnasium_errors import InvalidAction
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.storage.contract_spaces import NUMBERS
 

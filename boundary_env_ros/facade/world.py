@@ -153,7 +153,7 @@ class World(Protocol):
         """
         raise RequestRejected(
             f'{type(self).__name__} tells no events to an environment. '
-            'Over ROS use boundary_env_ros.ros.client.BoundaryClient.on.',
+            'Over ROS use boundary_env_ros.ros.service_client.BoundaryClient.on.',
             ResultCode.UNSUPPORTED,
         )
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.errors import ResetNeeded
+from boundary_env_ros.facade.gymnasium_errors import ResetNeeded
 
 #: Packages whose wrappers do what their names say.
 _KNOWN = ('boundary_env_ros', 'gymnasium', 'pettingzoo', 'stable_baselines3')

@@ -25,8 +25,8 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage.cdr import DecodedMessage as Plain
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
-from boundary_env_ros.storage.cdr import Message as Plain
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.definitions import known_definition
 

@@ -13,9 +13,10 @@ from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.frozen import replace
+from boundary_env_ros.simulation.cart_config import CartConfig, REALITY
 from boundary_env_ros.simulation.cart_reset import achieved, target_of
-from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
+from boundary_env_ros.simulation.hall_physics import CartGeometry
 from boundary_env_ros.simulation.messages import (
     BASE,
     CAMERA,
@@ -27,7 +28,6 @@ from boundary_env_ros.simulation.messages import (
     vector,
     WIRE,
 )
-from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.robot import Emission, emission
 from boundary_env_ros.simulation.warehouse import Warehouse
 

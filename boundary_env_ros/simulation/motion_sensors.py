@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.config import (
+from boundary_env_ros.simulation.cart_config import (
     ContactConfig,
     ImuConfig,
     JointStateConfig,

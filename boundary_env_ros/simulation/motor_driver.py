@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.errors import InvalidAction
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 
 

@@ -58,7 +58,7 @@ class TruthReading:
 
 
 @frozen(eq=False)
-class Reading:
+class SensorReading:
     """
     One reading on its way from a sensor to its subscribers.
 

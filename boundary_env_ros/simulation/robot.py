@@ -18,7 +18,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS, RosTime
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Fields, FRAMES, header
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.readings import SensorReading
 
 
 @frozen
@@ -47,7 +47,7 @@ class Emission:
         return 0 if stamp is None else int(stamp['sec'] * NANOSECONDS + stamp['nanosec'])
 
 
-def emission(reading: Reading, topic: str) -> Emission:
+def emission(reading: SensorReading, topic: str) -> Emission:
     """Return a reading as a message on a topic."""
     fields = reading.fields
     if fields is not None and reading.sensor != 'contact':  # a Bool has no header

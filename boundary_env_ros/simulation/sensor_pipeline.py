@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from boundary_env_ros.simulation.config import SensorConfig
+from boundary_env_ros.simulation.cart_config import SensorConfig
 from boundary_env_ros.simulation.motion_sensors import Sensor
-from boundary_env_ros.simulation.readings import Reading, TrueState
+from boundary_env_ros.simulation.readings import SensorReading, TrueState
 
 State = TypeVar('State', bound=TrueState)
 
@@ -64,7 +64,7 @@ class SensorPipeline(Generic[State]):
                 )
         self._channels = tuple((name, each, sensors[name]) for name, each in configs.items())
         self._robot, self._first_stream = robot, robot * len(configs)
-        self._waiting: list[tuple[int, int, int, Reading]] = []
+        self._waiting: list[tuple[int, int, int, SensorReading]] = []
         self.next_ns: float = math.inf
 
     def restart(self, state: State, seed: int) -> None:
@@ -92,7 +92,7 @@ class SensorPipeline(Generic[State]):
                 self._capture(rank, state)
         self.next_ns = min(self._due_ns.values(), default=math.inf)
 
-    def publish(self, until_ns: int) -> tuple[Reading, ...]:
+    def publish(self, until_ns: int) -> tuple[SensorReading, ...]:
         """Return what was published up to until_ns and not returned yet, in that order."""
         readings = []
         while self._waiting and self._waiting[0][0] <= until_ns:
@@ -104,7 +104,7 @@ class SensorPipeline(Generic[State]):
         fields = sensor.capture(state)
         lost = self._dropouts[rank].random() < config.dropout
         published_ns = state.at_ns + round(config.delay * 1e9)
-        reading = Reading(
+        reading = SensorReading(
             robot=self._robot,
             sensor=name,
             captured_ns=state.at_ns,

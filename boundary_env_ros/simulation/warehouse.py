@@ -19,8 +19,9 @@ import math
 
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_reset import ResetTarget
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.hall_physics import WarehousePhysics
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
 from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.motion_sensors import (
@@ -33,10 +34,9 @@ from boundary_env_ros.simulation.motion_sensors import (
     Sensor,
 )
 from boundary_env_ros.simulation.motor_driver import MotorDriver
-from boundary_env_ros.simulation.physics import WarehousePhysics
 from boundary_env_ros.simulation.readings import TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
-from boundary_env_ros.simulation.stepping import SteppedWorld
+from boundary_env_ros.simulation.stepped_world import SteppedWorld
 
 
 class Warehouse(SteppedWorld[BodyState]):

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.channel import Channel, Contents
 from boundary_env_ros.storage.disk_errors import disk_error
 
@@ -48,7 +48,7 @@ def qos_text(profiles: Sequence[Qos]) -> str:
 def qos_of_text(text: str) -> list[Qos]:
     """Return the QoS profiles of an MCAP channel; none if they are not those of this version."""
     try:
-        loaded = limits.load_yaml(text, QOS)
+        loaded = size_limits.load_yaml(text, QOS)
     except RecordError:
         return []
     if not isinstance(loaded, list):
@@ -166,7 +166,9 @@ def information_of(folder: Path) -> dict[str, Any]:
     metadata = folder / METADATA
     with disk_error(f'{metadata} cannot be read'):
         try:
-            loaded = limits.load_yaml(limits.read_file(metadata, limits.TEXT), metadata)
+            loaded = size_limits.load_yaml(
+                size_limits.read_file(metadata, size_limits.TEXT), metadata
+            )
         except FileNotFoundError:
             return {}
     information = loaded.get(_TOP) if isinstance(loaded, dict) else None

@@ -24,7 +24,7 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, S
 from boundary_env_ros.core.type_hints import element_of, hints_of, is_enum, is_record, optional_of
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import open_class
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 T = TypeVar('T')
@@ -111,7 +111,7 @@ def matched_decoder(
     return decode, source.unlike
 
 
-class Message(SimpleNamespace):
+class DecodedMessage(SimpleNamespace):
     """
     A message of any type, with the fields of its definition, and their names as ``__slots__``.
 
@@ -121,14 +121,14 @@ class Message(SimpleNamespace):
 
 def _no_such(cls: type, actual: str) -> RecordError:
     expected, fix = 'its definition', 'Does the definition belong to the message?'
-    if cls is not Message:
+    if cls is not DecodedMessage:
         expected = f'the fields of {cls.__name__}'
         fix = 'Was it written by another version of this package?'
     return RecordError(f'Wrong message (expected a message with {expected}, got {actual}). {fix}')
 
 
 def _too_many(number: int) -> None:
-    raise limits.exceeded('an array', 'elements', limits.ELEMENTS, str(number))
+    raise size_limits.exceeded('an array', 'elements', size_limits.ELEMENTS, str(number))
 
 
 def compiled(name: str, lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
@@ -164,7 +164,7 @@ class _Source:
         type_name
             ``package/Name``.
         cls
-            Record class to make, or :class:`Message`.
+            Record class to make, or :class:`DecodedMessage`.
         optional
             Of one that is :data:`UNKNOWN_BY` a field: give None if it is.
 
@@ -179,8 +179,8 @@ class _Source:
             )
         definition = self._definitions[type_name]
         hints: Mapping[str, Any] = {'sec': int, 'nanosec': int}
-        if cls is Message:
-            hints = {field.name: any_hint(field, Message) for field in definition}
+        if cls is DecodedMessage:
+            hints = {field.name: any_hint(field, DecodedMessage) for field in definition}
         elif cls is not RosTime:
             hints = hints_of(cls)
         unknown: dict[str, Any] = {}
@@ -198,7 +198,7 @@ class _Source:
         for field in definition:
             target = variables.get(field.name)
             if target is None:
-                lines.extend(self._field(field, any_hint(field, Message), '_'))
+                lines.extend(self._field(field, any_hint(field, DecodedMessage), '_'))
                 continue
             hint = hints[field.name]
             hint = hint | None if field.name == key_field else hint
@@ -209,7 +209,7 @@ class _Source:
             lines.extend((f'    if {variables[key_field]} is None:', '        return None, o'))
         if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
-        elif cls is Message:
+        elif cls is DecodedMessage:
             # In a message of any type a field may be called like a word of Python.
             pairs = ', '.join(f'{field!r}: {value}' for field, value in variables.items())
             made = self._constant(_class_of(type_name, wanted))
@@ -242,7 +242,7 @@ class _Source:
         if nested and not field.array:
             optional = inner in UNKNOWN_BY
             made = inner if optional else hint
-            if is_record(made) or made in (RosTime, Message):
+            if is_record(made) or made in (RosTime, DecodedMessage):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
         if hint is array:
             return self._numbers(field, target, _count(field))
@@ -332,7 +332,7 @@ def _count(field: Field) -> list[str]:
 
 def _few(field: Field) -> list[str]:
     """Return the same lines for elements that each become an object."""
-    return [*_count(field), f'    if n > {limits.ELEMENTS}:', '        too_many(n)']
+    return [*_count(field), f'    if n > {size_limits.ELEMENTS}:', '        too_many(n)']
 
 
 def _scalar(primitive: str, target: str) -> list[str]:
@@ -371,11 +371,11 @@ def _holds(wanted: Any, primitive: str) -> bool:
     return wanted is float or (whole and natural is not float)
 
 
-def _class_of(type_name: str, fields: Sequence[str]) -> type[Message]:
+def _class_of(type_name: str, fields: Sequence[str]) -> type[DecodedMessage]:
     """Return a class for the messages of one type, which lists its fields as those of ROS do."""
-    made: Any = type(type_name, (Message,), {})
+    made: Any = type(type_name, (DecodedMessage,), {})
     made.__slots__ = tuple(fields)
-    return typing.cast(type[Message], made)
+    return typing.cast(type[DecodedMessage], made)
 
 
 def any_hint(field: Field, message: Any) -> Any:

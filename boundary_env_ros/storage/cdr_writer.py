@@ -48,7 +48,7 @@ class RecordEncoder:
 
     def __init__(self, cls: type, type_name: str, definition: str) -> None:
         package, *_, name = type_name.split('/')
-        source = _Source(parse_definition(type_name, definition))
+        source = _WriterSource(parse_definition(type_name, definition))
         self._put = compiled(source.writer(f'{package}/{name}', cls), source.lines, source.names)
 
     def __call__(self, record: object, stamp: int = 0) -> bytes:
@@ -69,7 +69,7 @@ class RecordEncoder:
         return _HEADER + out
 
 
-class _Source:
+class _WriterSource:
     """
     Source text of functions ``w0, w1, ...``, which append a value ``v`` to the bytes ``b``.
 
@@ -128,7 +128,7 @@ def _padded(codes: str, at: int) -> struct.Struct:
 class _Body:
     """Lines of one function; numbers that follow each other are packed together."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: _WriterSource) -> None:
         self.lines: list[str] = []
         self._source = source
         self._run: list[tuple[str, str]] = []

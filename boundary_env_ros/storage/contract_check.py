@@ -19,7 +19,7 @@ from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.contract.parser import may_follow
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of, TRANSFORM
-from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
+from boundary_env_ros.storage.message_types import message_types, MessageTypes, TypeMismatch
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.storage.yaml_text import YamlText
 
@@ -111,7 +111,7 @@ def _with_types(
     for path, name in _types(read.data, ()):
         try:
             known.fields(name)
-        except Mismatch as mismatch:
+        except TypeMismatch as mismatch:
             if mismatch.sure:
                 unknown[path[:-1]] = name
                 found.append(replace(mismatch.at(*path), line=read.lines.get(path)))

@@ -22,7 +22,7 @@ from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
-from boundary_env_ros.storage.contract.reader import line_of
+from boundary_env_ros.storage.contract.section_reader import line_of
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 

@@ -46,7 +46,7 @@ from boundary_env_ros.storage.message_types import (
     FLOATS,
     message_types,
     MessageTypes,
-    Mismatch,
+    TypeMismatch,
 )
 
 TRANSFORM = 'geometry_msgs/msg/Transform'
@@ -149,10 +149,10 @@ class _Check:
         """Look whether the age of messages is known: without that they are stale for ever."""
         try:
             number_at(kind, 'header.stamp.sec', self._types)
-        except Mismatch as mismatch:
+        except TypeMismatch as mismatch:
             if not mismatch.sure:
                 raise
-            raise Mismatch(
+            raise TypeMismatch(
                 expected='messages with a header.stamp, or no `max_age`',
                 actual=kind,
                 hint='Their age is unknown, so that they would be stale for ever.',
@@ -173,7 +173,7 @@ class _Check:
                         f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is '
                         'of numbers with fractions'
                     )
-                    raise Mismatch(expected=expected, actual=found.type)
+                    raise TypeMismatch(expected=expected, actual=found.type)
 
     def _source(
         self, type_name: str, source: Source | None, place: KeyPath, type_key: str = 'type'
@@ -196,7 +196,7 @@ class _Check:
         """Take what is not found as the problem of a place; note what only is not known here."""
         try:
             yield
-        except Mismatch as mismatch:
+        except TypeMismatch as mismatch:
             if mismatch.sure:
                 self.problems.append(mismatch.at(*place))
             else:

@@ -13,7 +13,7 @@ from typing import Any
 
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import Decoder, matched_decoder, Message
+from boundary_env_ros.storage.cdr import DecodedMessage, Decoder, matched_decoder
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.definitions import known_definition, parse_definition
 from boundary_env_ros.storage.records import As
@@ -92,6 +92,8 @@ class Decoders(dict[As, Decoder[Any]]):
         if channel.encoding != CDR:
             raise not_cdr(channel)
         text = definition_text(channel)
-        self[cls], unlike = matched_decoder(cls or Message, channel.type, text, self.unlike.exact)
+        self[cls], unlike = matched_decoder(
+            cls or DecodedMessage, channel.type, text, self.unlike.exact
+        )
         self.unlike.add(unlike.unknown, unlike.passed_over)
         return self[cls]

@@ -24,7 +24,7 @@ from typing import Any
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.resources import share_directory
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 
 SEPARATOR = '=' * 80
 
@@ -173,8 +173,10 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
         If the text is not such a definition, or is beyond the limits.
 
     """
-    if len(text) > limits.DEFINITION:
-        raise limits.exceeded(f'the definition of {type_name}', 'bytes', limits.DEFINITION)
+    if len(text) > size_limits.DEFINITION:
+        raise size_limits.exceeded(
+            f'the definition of {type_name}', 'bytes', size_limits.DEFINITION
+        )
     main = type_name.split('/')
     definitions = {}
     name = f'{main[0]}/{main[-1]}'
@@ -192,9 +194,11 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
     level, nested = 0, {f'{main[0]}/{main[-1]}'}
     while nested:
         level += 1
-        if level > limits.NESTING:
+        if level > size_limits.NESTING:
             what = f'the definition of {type_name} ({min(nested)})'
-            raise limits.exceeded(what, 'levels of messages inside messages', limits.NESTING)
+            raise size_limits.exceeded(
+                what, 'levels of messages inside messages', size_limits.NESTING
+            )
         nested = {field.type for name in nested for field in definitions.get(name, ())}
     return definitions
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 import math
 
-from boundary_env_ros.core.environment.snapshot import status_by
 from boundary_env_ros.core.records.endings import SUCCESS
-from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.episode import EpisodeStatus, status_by
 from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.records.intervention import InterventionTracker
 from boundary_env_ros.core.records.parts import StepId

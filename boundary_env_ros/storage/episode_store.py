@@ -31,7 +31,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import Closing, making
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.sqlite_bag import bounded
 from boundary_env_ros.storage.transition_json import each_key_once

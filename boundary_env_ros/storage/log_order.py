@@ -22,7 +22,7 @@ from typing import Final
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.channel import Stored
 
 #: So late a recorder may write a message, nanoseconds.
@@ -33,7 +33,7 @@ SIMULATED: Final = 365 * 86_400 * NANOSECONDS
 
 
 @frozen(kw_only=False)
-class Part:
+class LogPart:
     """
     Messages that are read together.
 
@@ -95,7 +95,7 @@ def spans_of(messages: Iterable[tuple[int, int, int, int]]) -> list[Span]:
             ended.extend((channel, *run) for channel, run in runs.items())
             runs.clear()
             era += 1
-            if era > limits.ERAS:
+            if era > size_limits.ERAS:
                 return []
             first = latest = time
         elif time > latest + WINDOW:
@@ -126,15 +126,15 @@ def _overlap(runs: Iterable[tuple[int, int, int]]) -> bool:
     return False
 
 
-def in_log_order(parts: Iterable[Part]) -> Iterator[tuple[Part, Stored]]:
+def in_log_order(parts: Iterable[LogPart]) -> Iterator[tuple[LogPart, Stored]]:
     """
     Yield every message with its part, by era and log time; of equal ones the first part's first.
 
-    A part is opened when its time has come; beyond :data:`limits.OPEN` bytes it waits for another
-    to end, and its messages may come late.
+    A part is opened when its time has come; beyond :data:`size_limits.OPEN` bytes it waits for
+    another to end, and its messages may come late.
     """
     waiting = deque(sorted(enumerate(parts), key=lambda item: (item[1].era, item[1].start)))
-    opened: list[tuple[int, int, Stored, Iterator[Stored], Part]] = []
+    opened: list[tuple[int, int, Stored, Iterator[Stored], LogPart]] = []
     size = 0
     while waiting or opened:
         if waiting and (not opened or _is_due(waiting[0][1], opened[0][-1], opened[0][0], size)):
@@ -151,7 +151,7 @@ def in_log_order(parts: Iterable[Part]) -> Iterator[tuple[Part, Stored]]:
             heappush(opened, (following[1], number, following, messages, part))
 
 
-def _is_due(part: Part, current: Part, now: int, size: int) -> bool:
+def _is_due(part: LogPart, current: LogPart, now: int, size: int) -> bool:
     """Return whether a part is to be opened beside others, given what is next of them."""
-    fits = size + part.size <= limits.OPEN
+    fits = size + part.size <= size_limits.OPEN
     return fits and part.era == current.era and part.start <= now

@@ -15,8 +15,8 @@ Power loss, or a crash of the kernel
     such calls that is some 30 s with the usual settings.
 
 The last file of a bag without ``close()`` has no index.
-:func:`boundary_env_ros.storage.reader.open_records` reads it up to where it ends; tools that begin
-at the index do not, until ``boundary-env bag recover`` has made it whole.
+:func:`boundary_env_ros.storage.record_reader.open_records` reads it up to where it ends; tools
+that begin at the index do not, until ``boundary-env bag recover`` has made it whole.
 
 Splits
 ------

@@ -30,10 +30,10 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.channel import Channel, Contents, Stored
 from boundary_env_ros.storage.disk_errors import disk_error
-from boundary_env_ros.storage.log_order import Part, Span, spans_of, WINDOW
+from boundary_env_ros.storage.log_order import LogPart, Span, spans_of, WINDOW
 from boundary_env_ros.storage.unpacking import unpacked
 
 MAGIC: Final = b'\x89MCAP0\r\n'
@@ -61,10 +61,10 @@ _END: Final = RECORD.size + _FOOTER_SIZE + len(MAGIC)
 
 #: Bytes of a record at most, of those that are read at all.
 _MOST: Final = {
-    Opcode.SCHEMA: limits.DEFINITION,
-    Opcode.CHANNEL: limits.DEFINITION,
-    Opcode.MESSAGE: limits.MESSAGE,
-    Opcode.CHUNK: limits.CHUNK,
+    Opcode.SCHEMA: size_limits.DEFINITION,
+    Opcode.CHANNEL: size_limits.DEFINITION,
+    Opcode.MESSAGE: size_limits.MESSAGE,
+    Opcode.CHUNK: size_limits.CHUNK,
 }
 _SUMMARY: Final = (
     Opcode.SCHEMA,
@@ -205,7 +205,7 @@ class McapScan:
             if self.tear != tear:
                 return
 
-    def parts(self, wanted: Callable[[Channel], bool]) -> list[Part]:
+    def parts(self, wanted: Callable[[Channel], bool]) -> list[LogPart]:
         """
         Return what is to be read for messages in the order of their log times.
 
@@ -226,7 +226,7 @@ class McapScan:
 
         """
         if self.as_recorded:
-            return [Part(self.path, 0, 0, 0, partial(self.messages, wanted))]
+            return [LogPart(self.path, 0, 0, 0, partial(self.messages, wanted))]
         channels = Channels(wanted)
         blocks = self.blocks(channels)
         latest = accumulate((block.end for block in blocks), max)
@@ -236,7 +236,7 @@ class McapScan:
         )
         spans = [] if in_order else spans_of(self._times(blocks, channels))
         return [
-            Part(
+            LogPart(
                 self.path,
                 span.era,
                 span.start,
@@ -354,7 +354,7 @@ class McapScan:
                 if index.name == RECOVERED:
                     with self._opened() as file:
                         file.seek(index.offset + RECORD.size)
-                        kept = file.read(min(index.length, limits.TEXT))
+                        kept = file.read(min(index.length, size_limits.TEXT))
                     said = parsed(records.Metadata, kept).metadata
                     self.tear = f'{said["tear"]}; the rest was recovered'
                     self.holes = _holes(said['holes'])
@@ -402,9 +402,9 @@ class Channels:
         """Take note of a schema or a channel; other records are passed over."""
         if opcode not in (Opcode.SCHEMA, Opcode.CHANNEL):
             return
-        if len(body) > limits.DEFINITION:
+        if len(body) > size_limits.DEFINITION:
             raise BrokenError(
-                f'a definition of {len(body)} bytes, at most {limits.DEFINITION} are read'
+                f'a definition of {len(body)} bytes, at most {size_limits.DEFINITION} are read'
             )
         if opcode == Opcode.SCHEMA:
             found = parsed(records.Schema, body)
@@ -428,15 +428,15 @@ class Channels:
         if self.all.get(found.id) != channel:
             self._count(body)
             self._topics += 1
-            if self._topics > limits.TOPICS:
-                raise BrokenError(f'more than {limits.TOPICS} topics')
+            if self._topics > size_limits.TOPICS:
+                raise BrokenError(f'more than {size_limits.TOPICS} topics')
             self.all[found.id] = channel
             self._selected[found.id] = channel if self._wanted(channel) else None
 
     def _count(self, body: bytes) -> None:
         self._definitions += len(body)
-        if self._definitions > limits.DEFINITIONS:
-            raise BrokenError(f'more than {limits.DEFINITIONS} bytes of definitions')
+        if self._definitions > size_limits.DEFINITIONS:
+            raise BrokenError(f'more than {size_limits.DEFINITIONS} bytes of definitions')
 
     def selected(self, number: int) -> Channel | None:
         """Return a channel, None if it is not wanted."""
@@ -524,7 +524,7 @@ def body_of(file: BinaryIO, offset: int, opcode: int, length: int) -> bytes:
         If it is beyond the limit for its kind.
 
     """
-    most = _MOST.get(opcode, limits.TEXT)
+    most = _MOST.get(opcode, size_limits.TEXT)
     if length > most:
         raise BrokenError(f'a record of {length} bytes, at most {most} are read', offset)
     return file.read(length)
@@ -573,8 +573,8 @@ def chunk_content(body: bytes) -> bytes:
     """
     chunk = parsed(records.Chunk, body)
     size = chunk.uncompressed_size
-    if size > limits.CHUNK:
-        raise BrokenError(f'a chunk of {size} bytes, at most {limits.CHUNK} are read')
+    if size > size_limits.CHUNK:
+        raise BrokenError(f'a chunk of {size} bytes, at most {size_limits.CHUNK} are read')
     try:
         content = b''.join(unpacked(chunk.compression, chunk.data, size, 'a chunk'))
     except RecordError as error:

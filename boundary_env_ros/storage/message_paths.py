@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.paths import split_call
 from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
-from boundary_env_ros.storage.message_types import listing, MessageTypes, Mismatch
+from boundary_env_ros.storage.message_types import listing, MessageTypes, TypeMismatch
 
 _PART = re.compile(r'([A-Za-z_]\w*)((?:\[\d+\])*)', re.ASCII)
 _QUATERNION = ('x', 'y', 'z', 'w')
@@ -48,7 +48,7 @@ def resolve(type_name: str, path: str, types: MessageTypes) -> Field:
         fields = types.fields(full_name(inner.type))
         if {field.name for field in fields if field.is_number}.issuperset(_QUATERNION):
             return Field(name=function, type='float64')
-    raise Mismatch(
+    raise TypeMismatch(
         expected=f'a quaternion (a message with x, y, z and w) in {path}', actual=str(inner)
     )
 
@@ -58,7 +58,7 @@ def number_at(type_name: str, path: str, types: MessageTypes) -> Field:
     found = resolve(type_name, path, types)
     if found.is_number:
         return found
-    raise Mismatch(
+    raise TypeMismatch(
         expected=f'a number at {path!r} in {type_name}',
         actual=str(found),
         hint=_into(path, found, types),
@@ -84,7 +84,7 @@ def numbers_at(type_name: str, path: str, length: int, types: MessageTypes) -> F
     hint = '' if found.is_numbers else _into(path, found, types)
     if found.is_number:
         hint = f'List it under `fields`: [{path}].'
-    raise Mismatch(
+    raise TypeMismatch(
         expected=f'a sequence of {length} numbers at {path!r} in {type_name}',
         actual=str(found),
         hint=hint,
@@ -97,7 +97,7 @@ def _walk(type_name: str, path: str, types: MessageTypes) -> Field:
     for part in path.split('.'):
         match = _PART.fullmatch(part)
         if match is None:
-            raise Mismatch(
+            raise TypeMismatch(
                 expected='a field path, for example pose.covariance[0] or yaw(pose.orientation)',
                 actual=repr(path),
             )
@@ -111,13 +111,13 @@ def _walk(type_name: str, path: str, types: MessageTypes) -> Field:
 
 def _enter(here: Field, so_far: str, name: str, type_name: str, types: MessageTypes) -> Field:
     if here.array and here.is_message:
-        raise Mismatch(
+        raise TypeMismatch(
             expected=f'an index after {so_far!r} in {type_name}',
             actual=str(here),
             hint=f'Write {so_far}[0].{name}, for example.',
         )
     if here.array or not here.is_message:
-        raise Mismatch(
+        raise TypeMismatch(
             expected=f'a message at {so_far!r} in {type_name}, to find {name!r} in it',
             actual=str(here),
             hint=f'Let the path end with {so_far!r}.' if here.is_number else '',
@@ -129,7 +129,7 @@ def _enter(here: Field, so_far: str, name: str, type_name: str, types: MessageTy
             return field
     names = [field.name for field in fields]
     inside = f' (at {so_far!r} of {type_name})' if so_far else ''
-    raise Mismatch(
+    raise TypeMismatch(
         expected='',
         actual=f'no field {name!r} in {whole}{inside}',
         hint=nearest(name, names) or f'It has: {listing(names)}.',
@@ -138,14 +138,14 @@ def _enter(here: Field, so_far: str, name: str, type_name: str, types: MessageTy
 
 def _item(here: Field, so_far: str, index: int, type_name: str) -> Field:
     if not here.array:
-        raise Mismatch(
+        raise TypeMismatch(
             expected=f'an array at {so_far!r} in {type_name}, to take element {index} of it',
             actual=str(here),
             hint=f'Write {so_far} without an index.' if here.is_number else '',
         )
     most = here.size if here.size is not None else here.most
     if most is not None and index >= most:
-        raise Mismatch(
+        raise TypeMismatch(
             expected=f'an index below {most} for {so_far!r} in {type_name}', actual=str(index)
         )
     return replace(here, array=False, size=None, most=None)

@@ -47,7 +47,7 @@ _NOTHING: Mapping[str, Fields] = MappingProxyType({})
 
 
 @dataclass(eq=False, kw_only=True)
-class Mismatch(Exception):
+class TypeMismatch(Exception):
     """
     Why something is not what it is taken for.
 
@@ -122,7 +122,7 @@ class MessageTypes:
     def _look_up(self, type_name: str) -> Fields:
         parts = type_name.split('/')
         if len(parts) != 3 or parts[1] not in (_MSG, _SRV) or not all(map(_is_word, parts)):
-            raise Mismatch(
+            raise TypeMismatch(
                 expected='a type as package/msg/Name (or package/srv/Name of a service)',
                 actual=repr(type_name),
                 hint=nearest(type_name, self.installed_types()),
@@ -137,18 +137,18 @@ class MessageTypes:
             text = file.read_text(encoding='utf-8')
             return fields_of(_REQUEST_ENDS.split(text)[0] if kind == _SRV else text, package)
         except (OSError, UnicodeDecodeError, RecordError) as error:
-            raise Mismatch(
+            raise TypeMismatch(
                 expected=f'a readable definition of {type_name} in {file}',
                 actual=str(error).rstrip('.'),
                 hint=f'Reinstall the ROS package {package}.',
             ) from error
 
-    def _missing(self, package: str, kind: str, name: str) -> Mismatch:
+    def _missing(self, package: str, kind: str, name: str) -> TypeMismatch:
         whole, noun = f'{package}/{kind}/{name}', 'message' if kind == _MSG else 'service'
         names = self.installed_types(kind)
         in_package = [n for n in names if n.startswith(f'{package}/')]
         if not self.has_ros and not in_package:
-            return Mismatch(
+            return TypeMismatch(
                 expected='',
                 actual=f'no definition of {whole} is installed here',
                 hint=f'Source the ROS workspace that has the package {package}.',
@@ -157,7 +157,7 @@ class MessageTypes:
         hint = _suggestion(whole, names)
         if not hint and in_package:
             hint = f'{package} has: {listing(n.rpartition("/")[2] for n in in_package)}.'
-        return Mismatch(
+        return TypeMismatch(
             expected='',
             actual=f'the {noun} type {whole} is not installed',
             hint=hint

@@ -175,7 +175,7 @@ class Break:
 
 
 @dataclass(slots=True)
-class _Topic:
+class _ChainedTopic:
     """
     Where the chain of a topic is: at the last link, and at each message behind it.
 
@@ -216,7 +216,7 @@ class ChainCheck:
     """
 
     def __init__(self) -> None:
-        self._topics: dict[str, _Topic] = {}
+        self._topics: dict[str, _ChainedTopic] = {}
         self.messages = self.confirmed = 0
         self.last: ChainLink | None = None
         self.breaks: list[Break] = []
@@ -236,7 +236,7 @@ class ChainCheck:
                 text = ''
             first = first_digest(channel.topic, channel.type, text)
             if topic is None:
-                topic = self._topics[channel.topic] = _Topic(first, first)
+                topic = self._topics[channel.topic] = _ChainedTopic(first, first)
             # That of a topic which only a link has told of is not known yet.
             if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
@@ -295,11 +295,11 @@ class ChainCheck:
             lacking = count - (len(topic.pending) if topic is not None else 0)
             if lacking > 0:
                 self.before[name] = lacking
-                self._topics.setdefault(name, _Topic(digest, digest)).restart(count, digest)
+                self._topics.setdefault(name, _ChainedTopic(digest, digest)).restart(count, digest)
             elif count:
                 return
 
-    def _confirm(self, name: str, topic: _Topic, count: int, digest: bytes) -> None:
+    def _confirm(self, name: str, topic: _ChainedTopic, count: int, digest: bytes) -> None:
         """Look for what a link says of a topic among the messages since the link before."""
         told, got = count - topic.count, len(topic.pending)
         if digest in topic.pending:

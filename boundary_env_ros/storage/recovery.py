@@ -24,7 +24,7 @@ from boundary_env_ros.core.records.episode_label import EpisodeLabel
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.atomic import sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     folder_text,
@@ -37,8 +37,8 @@ from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.mcap_repair import has_no_beginning, Repair, repair
 from boundary_env_ros.storage.mcap_scan import McapScan
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainCheck
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
 #: What is being written, until it takes the place of the old file.
@@ -295,7 +295,7 @@ def _is_closed(path: Path) -> bool:
         If it still writes it, or the file is something else.
 
     """
-    with limits.open_file(path) as file:
+    with size_limits.open_file(path) as file:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -30,7 +30,7 @@ from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.bag_metadata import Qos
-from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
+from boundary_env_ros.storage.cdr import DecodedMessage, Decoder, record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow, labels_of
@@ -124,7 +124,7 @@ class RunRecording:
             for agent in self._contract.agents
         }
         self._takers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
-        self._contracts: dict[str, Decoder[Message]] = {}
+        self._contracts: dict[str, Decoder[DecodedMessage]] = {}
         self._latest = ''
         self._contradicted: set[str] = set()
         self._notices: deque[str] = deque()
@@ -195,16 +195,16 @@ class RunRecording:
             f'{_OWN}/EpisodeLabel': (EpisodeLabel, self._on_label),
             # Each gate counts its own.
             f'{_OWN}/GateDecision': (
-                Message,
+                DecodedMessage,
                 lambda decision, now: self._losses.decision(decision.sequence, name),
             ),
-            'rosgraph_msgs/msg/Clock': (Message, self._on_clock),
+            'rosgraph_msgs/msg/Clock': (DecodedMessage, self._on_clock),
         }
         if type_name in takers:
             cls, take = takers[type_name]
             self._takers[name] = record_decoder(cls, type_name, definition), take
         elif type_name == f'{_OWN}/ContractDescription':
-            self._contracts[name] = record_decoder(Message, type_name, definition)
+            self._contracts[name] = record_decoder(DecodedMessage, type_name, definition)
 
     def write(
         self,
@@ -416,7 +416,7 @@ class RunRecording:
 
     # Records -------------------------------------------------------------------------------------
 
-    def _on_clock(self, message: Message, now: ClockReading) -> None:
+    def _on_clock(self, message: DecodedMessage, now: ClockReading) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
     def _on_transition(self, transition: Transition, now: ClockReading) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 
 
 def signer(path: Path) -> Callable[[bytes], tuple[bytes, bytes]]:
@@ -68,7 +68,7 @@ def _loaded(path: Path, *, private: bool) -> Any:
     _, ed25519, serialization = _cryptography()
     kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
     try:
-        text = limits.read_file(path, limits.TEXT)
+        text = size_limits.read_file(path, size_limits.TEXT)
         if private:
             found = serialization.load_pem_private_key(text, password=None)
         else:

@@ -15,9 +15,9 @@ from typing import Final
 from urllib.parse import quote
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.channel import Channel, Contents, Stored
-from boundary_env_ros.storage.log_order import Part, Span, spans_of
+from boundary_env_ros.storage.log_order import LogPart, Span, spans_of
 
 #: How a file begins.
 SQLITE: Final = b'SQLite format 3\0'
@@ -65,7 +65,7 @@ def bounded(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if next(steps) <= most:
             raise
-        raise limits.exceeded(path, 'steps of SQLite for a file of its size', most) from error
+        raise size_limits.exceeded(path, 'steps of SQLite for a file of its size', most) from error
     finally:
         connection.set_progress_handler(None, 0)
 
@@ -112,7 +112,7 @@ class SqliteFile:
         """Return what is in it."""
         return self._contents
 
-    def parts(self, wanted: Callable[[Channel], bool]) -> list[Part]:
+    def parts(self, wanted: Callable[[Channel], bool]) -> list[LogPart]:
         """Return what is to be read for the messages of some channels, one for each era."""
         chosen = {number: c for number, c in self._channels.items() if wanted(c)}
         if not chosen:
@@ -122,14 +122,14 @@ class SqliteFile:
         if not spans or not spans[-1].era:  # The database sorts them.
             spans = [Span(0, 0, self._contents.start or 0, -sys.maxsize)]
         return [
-            Part(self.path, span.era, span.start, 0, partial(self._messages, chosen, span))
+            LogPart(self.path, span.era, span.start, 0, partial(self._messages, chosen, span))
             for span in spans
         ]
 
     def _messages(self, chosen: Mapping[int, Channel], span: Span) -> Iterator[Stored]:
         """Yield messages; their publish time is 0, as in what rosbag2 converts from it."""
         last = sys.maxsize if span.last is None else span.last - 1
-        rows = {'most': limits.MESSAGE, 'first': span.first, 'last': last}
+        rows = {'most': size_limits.MESSAGE, 'first': span.first, 'last': last}
         with self._opened() as connection:
             for topic, time, large, data in connection.execute(_MESSAGES, rows):
                 channel = chosen.get(topic)
@@ -137,7 +137,7 @@ class SqliteFile:
                     continue
                 if large:
                     where = f'{self.path}: a message of {channel.topic}'
-                    raise limits.exceeded(where, 'bytes', limits.MESSAGE)
+                    raise size_limits.exceeded(where, 'bytes', size_limits.MESSAGE)
                 if not (isinstance(time, int) and isinstance(data, bytes)):
                     raise _damaged(self.path, 'a message without a time or bytes')
                 yield channel, time, 0, data
@@ -208,7 +208,7 @@ def _channels(connection: sqlite3.Connection, path: Path) -> dict[int, Channel]:
             for name, encoding, text in connection.execute(
                 'SELECT topic_type, encoding, encoded_message_definition '
                 'FROM message_definitions WHERE length(encoded_message_definition) <= ?',
-                (limits.DEFINITION,),
+                (size_limits.DEFINITION,),
             )
         }
     found: dict[int, Channel] = {}

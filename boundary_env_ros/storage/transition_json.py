@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, json_schema, to_json, Unlike
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.records import FORMAT, format_in, match_format
 
 
@@ -42,7 +42,7 @@ def read_transition(path: Path, unlike: Unlike | None = None) -> Transition:
     """
     try:
         data = json.loads(
-            limits.read_file(path, limits.TEXT),
+            size_limits.read_file(path, size_limits.TEXT),
             object_pairs_hook=each_key_once,
             parse_constant=_not_json,
             parse_float=_finite,

@@ -11,7 +11,7 @@ import lz4.frame  # type: ignore[import-untyped]
 import zstandard
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.limits import exceeded
+from boundary_env_ros.storage.size_limits import exceeded
 
 _BLOCK: Final = 1 << 20
 

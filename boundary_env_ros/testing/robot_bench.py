@@ -55,7 +55,7 @@ def listened_topics(contract: Contract) -> Mapping[str, str]:
 
 
 @frozen
-class Channel:
+class ActionChannel:
     """One group of the action of one agent: its topic, and how its feedback is read."""
 
     group: ActionSpec
@@ -81,7 +81,7 @@ class Bench:
         self.contract = contract
         self.now = start
         self.channels = tuple(
-            Channel(
+            ActionChannel(
                 group=group,
                 topic=contract.topic_of(agent, group.topic),
                 feedback=replace(item, at=contract.topic_of(agent, item.topic)),
@@ -139,7 +139,7 @@ class Bench:
         procedure = self.contract.episode.reset
         return self.advance(max(procedure.settle, self.contract.period))
 
-    def measured(self, channel: Channel) -> Vector:
+    def measured(self, channel: ActionChannel) -> Vector:
         """Return what the feedback of a channel showed last."""
         if not self.shown[channel.topic]:
             fail(
@@ -171,7 +171,7 @@ class Bench:
         return tuple(sent)
 
 
-def _read(channel: Channel, fields: Fields) -> Vector:
+def _read(channel: ActionChannel, fields: Fields) -> Vector:
     return must_return(
         lambda: channel.feedback.reading(PlainMessage(fields)),
         f'a message that the feedback of {channel.group.name!r} can be read from',

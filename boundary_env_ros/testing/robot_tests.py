@@ -18,8 +18,8 @@ from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.robot_bench import (
+    ActionChannel,
     Bench,
-    Channel,
     listened_topics,
     timeless,
     uses_of,
@@ -246,11 +246,11 @@ def _relative(emissions: tuple[Emission, ...], now: int) -> list[object]:
     return [(e.topic, e.stamp - now if e.stamp else 0, timeless(e.fields)) for e in emissions]
 
 
-def _place(channel: Channel, index: int) -> str:
+def _place(channel: ActionChannel, index: int) -> str:
     return f'{channel.topic} ({channel.group.dimensions[index]})'
 
 
-def _at_rest(channel: Channel, shown: list[Vector], silence: float) -> None:
+def _at_rest(channel: ActionChannel, shown: list[Vector], silence: float) -> None:
     group = channel.group
     if not shown:
         fail('feedback in silence too', 'none', where=channel.feedback.at)

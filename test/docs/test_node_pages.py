@@ -139,9 +139,9 @@ def _sensors(part: str) -> Mapping[str, tuple[object, ...]]:
 def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
     from boundary_env_ros.simulation import messages
-    from boundary_env_ros.simulation.config import CartConfig
+    from boundary_env_ros.simulation.cart_config import CartConfig
     from boundary_env_ros.simulation.door_arm import robot as of_arm
-    from boundary_env_ros.simulation.door_arm.config import ArmConfig
+    from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 
     carts, arm = section(text_of('doc/nodes/simulated_robot.md'), 'Outputs').split("### The arm's")
     for listed, config, wire in (
@@ -156,8 +156,8 @@ def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
 
 
 def test_robot_page_has_the_defaults_of_its_robots() -> None:
-    from boundary_env_ros.simulation.config import CartConfig
-    from boundary_env_ros.simulation.door_arm.config import ArmConfig
+    from boundary_env_ros.simulation.cart_config import CartConfig
+    from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 
     table = rows(section(text_of('doc/nodes/simulated_robot.md'), 'Options of the robots'))
     defaults = {code(cells[0])[0]: [float(v) for v in code(cells[2])] for cells in table}

@@ -30,8 +30,8 @@ from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
-from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, Rule, RULES, Severity
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
+from boundary_env_ros.evidence.audit.rules.catalogue import AuditRule, PAGES, RULE, RULES, Severity
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
 from boundary_env_ros.evidence.replay import rerun
@@ -369,12 +369,12 @@ def test_unreadable_record_is_named_with_its_place() -> None:
 def test_record_of_a_world_that_did_not_start_is_incomplete_and_says_why(
     contract: Contract, record: list[Piece]
 ) -> None:
-    assert audit([], contract=contract).outcome is Outcome.INCOMPLETE
+    assert audit([], contract=contract).outcome is AuditOutcome.INCOMPLETE
     status = next(piece for piece in record if isinstance(piece, EpisodeStatus))
     auditor = Auditor(contract)
     auditor.add(replace(status, message='the motor is not there'))
     report = auditor.report()
-    assert report.outcome is Outcome.INCOMPLETE
+    assert report.outcome is AuditOutcome.INCOMPLETE
     assert set(report.counts) == {'record-closed'}
     assert 'expected at least one transition, got none: the motor is not there' in str(report)
 
@@ -382,7 +382,7 @@ def test_record_of_a_world_that_did_not_start_is_incomplete_and_says_why(
 def test_record_without_its_contract_is_incomplete(transitions: list[Transition]) -> None:
     report = audit(transitions)
     assert report.ok
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
 
 
 def test_record_without_its_last_ending_is_a_warning_only(
@@ -498,7 +498,7 @@ def test_documentation_has_the_page_of_every_rule_as_it_is() -> None:
 def test_every_rule_has_a_name_a_severity_and_its_page() -> None:
     text = (REPOSITORY / 'doc' / 'audit.md').read_text(encoding='utf-8')
 
-    def whole(rule: Rule) -> bool:
+    def whole(rule: AuditRule) -> bool:
         return (
             re.fullmatch(r'[a-z]+(-[a-z]+)*', rule.id) is not None
             and isinstance(rule.severity, Severity)

@@ -18,9 +18,9 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.bag_forgeries import FORGERIES, Forgery
 from support.bag_forging import Forge
 from support.bag_maker import make_tape, Tape, write_bag
@@ -51,7 +51,7 @@ def test_honest_bag_is_clean(
     assert report.counts == {}, f'\n{report}'
     assert report.not_checked == ()
     assert report.excused == {}
-    assert report.outcome is Outcome.SUPPORTED
+    assert report.outcome is AuditOutcome.SUPPORTED
     assert all(count > 50 for count in report.from_topics.values()), report.from_topics
 
 
@@ -60,7 +60,7 @@ def test_honest_lockstep_bag_is_clean(tmp_path: Path, lockstep_tape: Tape) -> No
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
     assert report.not_checked == ()
-    assert report.outcome is Outcome.SUPPORTED
+    assert report.outcome is AuditOutcome.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_consistent_forgery_is_named_by_its_rules(
     forgery.forge(forge)
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
-    seen = Outcome.CONTRADICTED if forgery.rules else Outcome.SUPPORTED
+    seen = AuditOutcome.CONTRADICTED if forgery.rules else AuditOutcome.SUPPORTED
     assert report.outcome is seen, f'\n{report}'
     assert set(forgery.rules) <= set(report.counts), f'\n{report}'
 

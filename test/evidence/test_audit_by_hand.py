@@ -30,7 +30,7 @@ from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import motion
-from boundary_env_ros.evidence.audit.rules.base import outside, Terms
+from boundary_env_ros.evidence.audit.rules.base import AuditTerms, outside
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.report.anomalies import anomalies_of
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -429,7 +429,7 @@ def test_second_obstacle_and_place_are_held_against_their_own_topics(
 
 
 @pytest.fixture(scope='module')
-def turning() -> Terms:
+def turning() -> AuditTerms:
     """Return the terms of a contract whose command is the orientation of a tool."""
     data: Any = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text('utf-8'))
     paths = [f'pose.orientation.{axis}' for axis in 'xyzw']
@@ -444,7 +444,7 @@ def turning() -> Terms:
     }  # fmt: skip
     loaded = loads(yaml.safe_dump(data, sort_keys=False))
     contract = loaded.contract
-    return Terms(
+    return AuditTerms(
         contract=contract, digest=loaded.digest, judge=Judge(contract, digest=loaded.digest)
     )
 
@@ -466,7 +466,7 @@ def about_z(angle: float) -> Vector:
     ],
 )
 def test_rotation_is_judged_by_its_angle(
-    turning: Terms, steps: list[Transition], angle: float, verdict: Verdict, found: int
+    turning: AuditTerms, steps: list[Transition], angle: float, verdict: Verdict, found: int
 ) -> None:
     decision = changed_decision(
         steps[1].decisions[0],
@@ -480,7 +480,7 @@ def test_rotation_is_judged_by_its_angle(
 
 
 def test_command_that_is_no_unit_quaternion_is_named(
-    turning: Terms, steps: list[Transition]
+    turning: AuditTerms, steps: list[Transition]
 ) -> None:
     command = (*about_z(0.4)[:-1], 0.5)
     decision = changed_decision(

@@ -22,7 +22,7 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
@@ -76,7 +76,7 @@ def forged(bag: Path, folder: Path, tape: Tape, *, later: int = 0) -> AuditRepor
 
 def test_chain_confirms_every_message_of_an_honest_bag(bag: Path, tape: Tape) -> None:
     report = audit_path(bag)
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
     assert report.chain['messages'] == report.chain['confirmed'] == len(tape)
     assert f'Chain: {len(tape)} of {len(tape)} messages confirmed, head ' in str(report)
 
@@ -90,13 +90,13 @@ def test_bag_that_is_stored_anew_keeps_its_chain(
     bag: Path, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     report = audit_path(write(tmp_path / 'bag', raw(bag), **options))
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 def test_bag_that_is_sorted_by_time_keeps_its_chain(bag: Path, tmp_path: Path) -> None:
     messages = sorted(raw(bag), key=lambda m: (m[1], m[0].topic == CHAIN_TOPIC, m[0].topic))
     report = audit_path(write(tmp_path / 'bag', messages))
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 def test_bag_that_was_split_while_it_was_recorded_is_supported_whole_and_incomplete_in_part(
@@ -111,7 +111,7 @@ def test_bag_that_was_split_while_it_was_recorded_is_supported_whole_and_incompl
                 log.flush()
     assert log.files > 2
     whole, last = audit_path(tmp_path / 'bag'), audit_path(log.path)
-    assert whole.outcome is Outcome.SUPPORTED, f'\n{whole}'
+    assert whole.outcome is AuditOutcome.SUPPORTED, f'\n{whole}'
     assert 'record-unchanged' not in last.counts, f'\n{last}'
     assert 'the beginning of the bag' in str(last)
 
@@ -120,7 +120,7 @@ def test_bag_without_a_chain_is_not_supported(bag: Path, tmp_path: Path) -> None
     report = audit_path(
         write(tmp_path / 'bag', [m for m in raw(bag) if m[0].topic != CHAIN_TOPIC])
     )
-    assert report.outcome is Outcome.CONSISTENT
+    assert report.outcome is AuditOutcome.CONSISTENT
     assert report.not_applied == ('record-unchanged',)
     assert report.chain == {}
 
@@ -131,7 +131,7 @@ def test_bag_without_a_chain_is_not_supported(bag: Path, tmp_path: Path) -> None
 def test_topic_that_was_taken_out_leaves_the_record_incomplete(bag: Path, tmp_path: Path) -> None:
     messages = [m for m in raw(bag) if m[0].topic != '/camera/image_raw']
     report = audit_path(write(tmp_path / 'bag', messages))
-    assert report.outcome is not Outcome.SUPPORTED
+    assert report.outcome is not AuditOutcome.SUPPORTED
     assert any('/camera/image_raw' in f.told for f in report.findings if f.rule == 'record-closed')
 
 
@@ -139,7 +139,7 @@ def test_link_that_was_taken_out_is_named(bag: Path, tmp_path: Path) -> None:
     messages = raw(bag)
     links = [m for m in messages if m[0].topic == CHAIN_TOPIC]
     report = audit_path(write(tmp_path / 'bag', [m for m in messages if m is not links[1]]))
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert [f.rule for f in report.findings] == ['record-unchanged']
 
 
@@ -151,7 +151,7 @@ def test_record_that_was_cut_after_an_episode_is_incomplete(
     assert second < end
     messages = [m for m in raw(bag) if m[1] <= second + NANOSECONDS // 10]
     report = audit_path(write(tmp_path / 'bag', messages))
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert 'the last link' in str(report)
 
 
@@ -185,7 +185,7 @@ def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_cont
             pass
         write(run.bag, forged_messages)
         report = audit_path(run.path)
-        assert report.outcome is Outcome.CONTRADICTED
+        assert report.outcome is AuditOutcome.CONTRADICTED
         assert report.counts['index-agrees'] == 4
         assert rule in report.counts, f'\n{report}'
 
@@ -193,7 +193,7 @@ def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_cont
 def test_record_that_was_cut_is_contradicted_by_its_last_link(bag: Path, tmp_path: Path) -> None:
     messages = raw(bag)
     report = audit_path(write(tmp_path / 'bag', [*messages[: len(messages) // 2], messages[-1]]))
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert 'record-unchanged' in report.counts
 
 
@@ -206,7 +206,7 @@ def test_recovered_bag_lacks_what_was_damaged_and_its_chain_says_how_much(
     file.write_bytes(data[: len(data) * 2 // 3])
     recovery = recover(tmp_path / 'bag')
     report = audit_path(tmp_path / 'bag')
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert 0 < report.chain['confirmed'] <= report.chain['messages']
     assert any('chain' in done for done in (*recovery.done, *recovery.lost)), recovery
 
@@ -310,7 +310,7 @@ def test_forgery_that_fits_breaks_the_chain(
     before = forge.tape[0].log_time
     forgery(forge)
     report = forged(bag, tmp_path, forge.tape, later=forge.tape[0].log_time - before)
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert 'record-unchanged' in report.counts, f'\n{report}'
 
 
@@ -355,7 +355,7 @@ def test_second_channel_of_a_topic_with_another_definition_breaks_the_chain(
 def test_episodes_that_only_the_last_link_has_are_named(tape: Tape, tmp_path: Path) -> None:
     chain = RecordChain()
     chain.episodes = 3
-    assert audit_path(record(tmp_path / 'three', tape, chain)).outcome is Outcome.SUPPORTED
+    assert audit_path(record(tmp_path / 'three', tape, chain)).outcome is AuditOutcome.SUPPORTED
     chain = RecordChain()
     chain.episodes = 4
     report = audit_path(record(tmp_path / 'four', tape, chain))
@@ -394,9 +394,9 @@ def test_head_that_was_kept_elsewhere_tells_a_chain_that_was_made_anew(
     head = str(audit_path(bag).chain['head'])
     other_software(forge)
     new = record(tmp_path / 'bag', forge.tape)
-    assert audit_path(new).outcome is Outcome.SUPPORTED  # Nothing in the bag can tell.
+    assert audit_path(new).outcome is AuditOutcome.SUPPORTED  # Nothing in the bag can tell.
     assert set(audit_path(new, head=head).counts) == {'record-unchanged'}
-    assert audit_path(bag, head=head.upper()).outcome is Outcome.SUPPORTED
+    assert audit_path(bag, head=head.upper()).outcome is AuditOutcome.SUPPORTED
 
 
 def test_signature_tells_whose_record_it_is(
@@ -405,7 +405,7 @@ def test_signature_tells_whose_record_it_is(
     private, public = keys
     signed = record(tmp_path / 'bag', tape, RecordChain(signer(private)))
     report = audit_path(signed, key=public_key(public))
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
     assert f'signed with the key {public_key(public).hex()}' in str(report)
     for path in bag, signed:
         other = audit_path(path, key=bytes(32))

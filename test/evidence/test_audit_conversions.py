@@ -16,7 +16,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -126,11 +126,11 @@ def test_a_record_that_is_stored_anew_keeps_its_outcome_and_what_was_done_to_it_
     tmp_path: Path,
 ) -> None:
     report = audit_path(conversion(bag, tmp_path / 'honest'))
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
     assert report.chain['confirmed'] == len(without_chain(messages))
     write(tmp_path / 'bag', changed(without(messages, ODOM, 300), range(100, 110)))
     report = audit_path(conversion(tmp_path / 'bag', tmp_path / 'damaged'))
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert {'record-unchanged', 'values-from-sensors'} <= set(report.counts), f'\n{report}'
 
 
@@ -164,7 +164,7 @@ def test_a_slice_is_told_as_a_slice_and_judged(
 ) -> None:
     cut = part(messages, begin, 0.93)
     report = audited(cut)
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert 'a slice of a run' in str(report)
     assert report.transitions > 20
     # And with what was taken out of its middle, or changed there, it is no honest one.
@@ -179,7 +179,7 @@ def test_a_slice_without_a_chain_is_not_contradicted(
     messages: list[Raw], begin: float, audited: Audited
 ) -> None:
     report = audited(without_chain(part(messages, begin, 0.9)))
-    assert report.outcome in (Outcome.INCOMPLETE, Outcome.CONSISTENT), f'\n{report}'
+    assert report.outcome in (AuditOutcome.INCOMPLETE, AuditOutcome.CONSISTENT), f'\n{report}'
 
 
 def test_what_is_missing_before_the_first_link_is_no_slice_where_an_older_topic_is_whole(
@@ -188,7 +188,7 @@ def test_what_is_missing_before_the_first_link_is_no_slice_where_an_older_topic_
     first_link = next(i for i, m in enumerate(messages) if m[0].topic == CHAIN_TOPIC)
     number = sum(m[0].topic == ODOM for m in messages[:first_link]) - 2
     report = audited(without(messages, ODOM, number))
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert 'record-unchanged' in report.counts, f'\n{report}'
 
 
@@ -197,7 +197,7 @@ def test_first_steps_that_were_taken_out_are_no_slice(
 ) -> None:
     (topic,) = {m[0].topic for m in messages if m[0].type.endswith(f'/{Transition.__name__}')}
     report = audited(without(without_chain(messages), topic, *range(8)))
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     assert 'steps-in-order' in report.counts, f'\n{report}'
 
 
@@ -210,7 +210,7 @@ def test_what_another_recorder_dropped_is_a_gap_and_a_false_value_is_one_everywh
     others = without_chain(messages)
     dropped = [*range(100, 103), *range(200, 210), 300]
     report = audited(without(others, ODOM, *dropped))
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert report.counts == {}
     assert 'another recorder, which keeps no chain, has no such message' in str(report)
     assert 'values-from-sensors' in audited(changed(others, range(100, 110))).counts
@@ -233,7 +233,7 @@ def test_a_message_of_the_boundary_that_another_recorder_dropped_is_a_gap(
     (topic,) = {m[0].topic for m in messages if m[0].type.endswith(f'/{kind}')}
     left = without(without_chain(messages), topic, *numbers)
     if kind in ('Transition', 'GateDecision'):  # Our recorder says what it lost.
-        assert audited(left).outcome is Outcome.CONTRADICTED
+        assert audited(left).outcome is AuditOutcome.CONTRADICTED
     run = RunFolder(tmp_path / 'of_another')
     run.path.mkdir()
     run.contract.write_text(loaded.text, encoding='utf-8')
@@ -241,5 +241,5 @@ def test_a_message_of_the_boundary_that_another_recorder_dropped_is_a_gap(
     report = audit_path(run.path)
     assert report.ok, f'\n{report}'
     if 'early' not in report.excused:  # as the first requests under a lease are anyway
-        assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+        assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
         assert 'another recorder' in str(report)

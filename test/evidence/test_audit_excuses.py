@@ -19,7 +19,7 @@ from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
@@ -71,8 +71,8 @@ def test_losses_that_the_record_claims_do_not_support_what_was_deleted(
     begin = min(sent.log_time for sent in forge.tape)
     forge.raw(topic, lambda sent: sent if sent.log_time < begin + NANOSECONDS else None)
     report = audited(forge.tape)
-    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
-    if report.outcome is Outcome.CONSISTENT:
+    assert report.outcome is not AuditOutcome.SUPPORTED, f'\n{report}'
+    if report.outcome is AuditOutcome.CONSISTENT:
         assert report.beyond
         assert 'More was excused than may be' in str(report)
 
@@ -84,7 +84,7 @@ def test_a_few_losses_leave_the_record_supported_and_are_told(
     gone = [forge.heard('/odom', forge.steps[place].measured_at) for place in (20, 40)]
     forge.raw('/odom', lambda sent: None if any(sent is one for one in gone) else sent)
     report = audited(forge.tape)
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
     assert sum(report.excused['lost'].values()) >= 2
     assert 'Excused, as the recorder says that it lost messages' in str(report)
 
@@ -94,7 +94,7 @@ def test_topic_that_only_speaks_in_the_end_supports_nothing_before(
 ) -> None:
     last = max(sent.log_time for sent in forge.tape)
     forge.raw('/scan', lambda sent: sent if sent.log_time > last - 2 * NANOSECONDS else None)
-    assert audited(forge.tape).outcome is not Outcome.SUPPORTED
+    assert audited(forge.tape).outcome is not AuditOutcome.SUPPORTED
 
 
 # Whose clock -------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_the_clock_of_the_recorder_is_no_evidence(
     forge.tape = [replace(sent, log_time=sent.log_time + shift) for sent in forge.tape]
     with_host(forge, 'elsewhere')
     report = audited(forge.tape)
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 # What is not there -------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_without_the_topic_of_the_gate_a_strange_command_is_not_called_supported
 ) -> None:
     strange_command(forge)
     report = audited([s for s in forge.tape if not isinstance(s.what, GateDecision)])
-    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is not AuditOutcome.SUPPORTED, f'\n{report}'
     assert {'as-published', 'command-on-topic'} <= set(report.not_applied)
 
 
@@ -185,7 +185,7 @@ def test_bag_that_lost_a_chunk_and_was_recovered_is_incomplete(
     file.write_bytes(data)
     recover(file.parent)
     report = audit_path(file.parent)
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert 'were damaged' in str(report)
 
 

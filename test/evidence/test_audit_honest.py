@@ -20,10 +20,10 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import PrivilegedObservation, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.raw_messages import commands, ties, window
-from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
+from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker
@@ -77,10 +77,10 @@ def test_what_our_recorder_lost_is_missing_if_it_says_so_and_taken_out_if_not(
     tape: Tape, audited: Auditing, topic: str
 ) -> None:
     report = audited(without_one(tape, topic, says=1))
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
     assert report.lacking
     report = audited(without_one(tape, topic, says=0))
-    assert report.outcome is Outcome.CONTRADICTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.CONTRADICTED, f'\n{report}'
 
 
 @pytest.mark.parametrize('topic', [DECISION, STEP])
@@ -90,7 +90,7 @@ def test_a_recorder_that_ended_before_it_could_say_what_it_lost_is_not_accused(
     mine = [s for s in tape if s.topic == topic]
     gone, end = mine[-6], mine[-1].log_time
     report = audited([s for s in tape if s is not gone and s.log_time <= end])
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
 
 
 # Where a record begins and ends ------------------------------------------------------------------

@@ -25,7 +25,7 @@ from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.evidence.audit.audit import AuditReport
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import make_tape, of, raw, record_of, Sent, Tape
 from support.record_maker import Bench, chosen_start, MS, seek_goal
@@ -81,15 +81,15 @@ def test_what_never_came_to_the_recorder_is_named(
         return None if first < sent.log_time < first + 3000 * MS else sent
 
     report = audited(raw(tape, topic, lost))
-    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is not AuditOutcome.SUPPORTED, f'\n{report}'
     assert report.ok is (topic == '/boundary/action_request'), f'\n{report}'
 
 
 @pytest.mark.parametrize(
-    ('missing', 'outcome'), [(3, Outcome.SUPPORTED), (40, Outcome.CONSISTENT)]
+    ('missing', 'outcome'), [(3, AuditOutcome.SUPPORTED), (40, AuditOutcome.CONSISTENT)]
 )
 def test_requests_before_the_recorder_found_who_sent_them_are_excused_and_told(
-    tape: Tape, audited: Callable[[Tape], AuditReport], missing: int, outcome: Outcome
+    tape: Tape, audited: Callable[[Tape], AuditReport], missing: int, outcome: AuditOutcome
 ) -> None:
     topic = '/boundary/action_request'
     leases = [sent.what.lease_id for sent in tape if sent.topic == topic]
@@ -215,7 +215,7 @@ def test_an_image_that_only_the_recorder_had_is_no_fault(
     loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport], bench: type[Bench]
 ) -> None:
     report = audited(make_tape(bench, loaded, task, seed=4))
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 class DyingBench(Bench):

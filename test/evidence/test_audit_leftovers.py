@@ -27,7 +27,7 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.evidence.audit.raw_messages.window import REACH
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -89,7 +89,7 @@ def test_an_episode_whose_steps_were_taken_out_is_told_by_the_gate(
     report = audit_path(tmp_path / 'bag')
     assert report.counts.get('steps-in-order', 0) == is_idle, f'\n{report}'
     # Until the gate has been idle for a while the steps may have been on their way.
-    assert report.outcome is (Outcome.CONTRADICTED if is_idle else Outcome.INCOMPLETE)
+    assert report.outcome is (AuditOutcome.CONTRADICTED if is_idle else AuditOutcome.INCOMPLETE)
 
 
 def test_an_end_that_was_cut_off_is_told_by_the_gate(tmp_path: Path, idle_tape: Tape) -> None:
@@ -202,7 +202,7 @@ def test_a_record_may_end_between_a_step_and_what_it_was_made_of(
     write_bag(tmp_path / 'bag', [s for s in tape[: place + 1] if not is_behind(s)])
     report = audit_path(tmp_path / 'bag')
     assert not {'as-published', 'truth-withheld'} & set(report.counts), f'\n{report}'
-    assert report.outcome is not Outcome.CONTRADICTED, f'\n{report}'
+    assert report.outcome is not AuditOutcome.CONTRADICTED, f'\n{report}'
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_log_times_that_were_moved_to_the_end_support_nothing(
     write_bag(tmp_path / 'bag', forged)
     report = audit_path(tmp_path / 'bag')
     # Commands alone may have been ahead of all that speaks of them.
-    hidden = Outcome.CONSISTENT if len(hidden_kinds) == 4 else Outcome.INCOMPLETE
+    hidden = AuditOutcome.CONSISTENT if len(hidden_kinds) == 4 else AuditOutcome.INCOMPLETE
     assert report.outcome is hidden, f'\n{report}'
 
 
@@ -248,7 +248,7 @@ def test_an_action_of_a_chunk_under_no_lease_is_a_finding(tmp_path: Path, tape: 
         return forged if what == true else what
 
     write_bag(tmp_path / 'bag', [replace(s, what=told(s.what)) for s in tape if s.what != before])
-    assert audit_path(tmp_path / 'bag').outcome is Outcome.CONTRADICTED
+    assert audit_path(tmp_path / 'bag').outcome is AuditOutcome.CONTRADICTED
 
 
 @pytest.mark.parametrize('lost', [1, 2])
@@ -345,7 +345,7 @@ def test_a_stranger_whom_the_gate_refused_makes_no_record_unbelievable(
     assert {r.rule for d in refused for r in d.rules} == {'authority'}
     write_bag(tmp_path / 'bag', tape)
     report = audit_path(tmp_path / 'bag')
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 @pytest.mark.parametrize('later', [1, 200_000_000])
@@ -359,7 +359,7 @@ def test_another_request_of_a_number_is_suspicious(tmp_path: Path, tape: Tape, l
     assert report.counts == {'request-answered': 1}, f'\n{report}'
     same = replace(true, log_time=true.log_time + later)
     write_bag(tmp_path / 'same', sorted([*tape, same], key=lambda s: s.log_time))
-    assert audit_path(tmp_path / 'same').outcome is Outcome.SUPPORTED
+    assert audit_path(tmp_path / 'same').outcome is AuditOutcome.SUPPORTED
 
 
 def test_a_summary_that_names_another_topic_than_the_messages_is_named(
@@ -370,7 +370,7 @@ def test_a_summary_that_names_another_topic_than_the_messages_is_named(
     file.write_bytes(with_other_summary(file.read_bytes(), b'/cmd_vel', b'/cmd_val'))
     report = audit_path(tmp_path / 'bag')
     assert report.counts['record-unchanged'] == 2, f'\n{report}'
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
 
 
 def with_other_summary(data: bytes, topic: bytes, other: bytes) -> bytes:

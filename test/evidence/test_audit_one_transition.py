@@ -22,7 +22,7 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
-from boundary_env_ros.evidence.audit.findings import ALONE, Outcome
+from boundary_env_ros.evidence.audit.findings import ALONE, AuditOutcome
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.facade.env import BoundaryEnv
@@ -395,7 +395,7 @@ def test_a_damage_is_found_on_one_transition(
             report = audit_path(path, contract)
             assert rule in report.counts, f'\n{report}'
             assert report.ok is False or RULE[rule].severity is Severity.SUSPICIOUS
-            assert report.outcome is not Outcome.PASSED
+            assert report.outcome is not AuditOutcome.PASSED
 
 
 def test_in_lockstep_a_step_has_the_number_of_the_decision_on_it(
@@ -442,7 +442,7 @@ def test_what_one_transition_cannot_show_is_on_the_page(
     for first in firsts:
         path = first.damaged(UNSEEN[name], tmp_path / 'first_transition.json')
         report = audit_path(path, first.contract)
-        assert report.outcome is Outcome.PASSED, f'\n{report}'
+        assert report.outcome is AuditOutcome.PASSED, f'\n{report}'
     assert name in (REPOSITORY / 'doc' / 'audit.md').read_text(encoding='utf-8')
 
 
@@ -453,12 +453,12 @@ def test_every_step_of_an_honest_run_passes_alone(
         verdict for step in transitions for d in step.decisions for verdict in [d.verdict]
     } == {*Verdict}
     for step in transitions:
-        for known, outcome in ((contract, Outcome.PASSED), (None, Outcome.INCOMPLETE)):
+        for known, outcome in ((contract, AuditOutcome.PASSED), (None, AuditOutcome.INCOMPLETE)):
             auditor = Auditor(known, task if known else None, alone=True)
             auditor.add(step)
             report = auditor.report()
             if report.counts.keys() != {'foreign-publisher'}:  # which the record has one of
-                expected = outcome if step.decisions else Outcome.INCOMPLETE
+                expected = outcome if step.decisions else AuditOutcome.INCOMPLETE
                 assert (report.outcome, report.counts) == (expected, {}), f'\n{report}'
 
 

@@ -22,7 +22,7 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage import contract_file
@@ -142,7 +142,7 @@ def test_world_that_did_not_start_is_held_against_the_pacing_that_was_asked_for(
     run.episodes.unlink()
     report = audit_path(run.path)
     assert set(report.counts) == {'record-closed'}, f'\n{report}'
-    assert report.outcome is Outcome.INCOMPLETE
+    assert report.outcome is AuditOutcome.INCOMPLETE
     assert report.digest == lockstep.digest
 
 
@@ -257,7 +257,7 @@ def test_record_whose_task_is_not_installed_in_its_version_is_held_against_the_r
 ) -> None:
     install_task(monkeypatch, version)
     report = audit_path(honest / place)
-    assert report.outcome is Outcome.CONSISTENT, f'\n{report}'
+    assert report.outcome is AuditOutcome.CONSISTENT, f'\n{report}'
     assert report.digest == loaded.digest
     origin = f'{loaded.contract.task.distribution} {loaded.contract.task.version}'
     why = f"the task 'go_to_goal' of {origin} made this record, {got}: install {origin}"
@@ -271,7 +271,7 @@ def test_lines_that_may_be_of_another_version_of_the_task_are_no_contradiction(
 ) -> None:
     install_task(monkeypatch, version)
     report = audit_path(run.first_transition)
-    assert report.outcome is Outcome.CONSISTENT, f'\n{report}'
+    assert report.outcome is AuditOutcome.CONSISTENT, f'\n{report}'
     assert "its task 'go_to_goal' had another version" in str(report)
 
 
@@ -281,7 +281,7 @@ def test_contract_given_under_another_version_of_the_task_is_that_of_the_record(
     install_task(monkeypatch, '0.0.9')
     given = contract_file.loads(loaded.text).contract
     assert given.task.version == '0.0.9'
-    assert audit_path(honest, given).outcome is Outcome.CONSISTENT
+    assert audit_path(honest, given).outcome is AuditOutcome.CONSISTENT
 
 
 def test_contract_that_cannot_be_read_is_named(run: RunFolder) -> None:

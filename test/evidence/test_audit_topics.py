@@ -26,7 +26,7 @@ from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.evidence.audit.raw_messages import published, window
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.replay import rerun
@@ -68,7 +68,7 @@ def test_missing_topic_is_no_finding_but_is_told(
     write_bag(tmp_path / 'bag', [sent for sent in tape if sent.topic != topic])
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert report.outcome is Outcome.CONSISTENT
+    assert report.outcome is AuditOutcome.CONSISTENT
     assert rules <= set(report.not_applied)
     name = topic.removeprefix('/').removeprefix('boundary/')
     assert any(
@@ -181,7 +181,7 @@ def test_nodes_that_were_starved_have_a_record_as_good_as_any(
 ) -> None:
     write_bag(tmp_path / 'bag', make_tape(bench, loaded, task, seed=5))
     report = audit_path(tmp_path / 'bag')
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_foreign_publisher_is_named_with_its_topic_and_the_record_is_not_support
     told = {(found.expected, found.actual) for found in report.findings}
     assert told == {(f'no foreign publisher on {topic}', count)}
     checked = replace(report, not_checked=(), excused={})
-    assert checked.outcome is Outcome.CONSISTENT
+    assert checked.outcome is AuditOutcome.CONSISTENT
     assert 'Something is suspicious' in str(checked)
-    assert replace(checked, counts={}).outcome is Outcome.SUPPORTED
+    assert replace(checked, counts={}).outcome is AuditOutcome.SUPPORTED
 
 
 class BeatingBench(Bench):
@@ -231,7 +231,7 @@ def test_a_button_that_repeats_itself_is_tied_to_what_the_gate_had_heard_by_then
     tape = make_tape(BeatingBench, beating, task, 1)
     write_bag(tmp_path / 'bag', tape)
     report = audit_path(tmp_path / 'bag')
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
     heard = [
         m
         for d in of(tape, GateDecision)
@@ -305,7 +305,7 @@ def test_message_in_another_frame_than_that_of_its_field_is_named(
     write_bag(tmp_path / 'bag', forge.tape)
     report = audit_path(tmp_path / 'bag')
     assert set(report.counts) == {'frame-as-contract'}, f'\n{report}'
-    assert report.outcome is Outcome.CONSISTENT
+    assert report.outcome is AuditOutcome.CONSISTENT
 
 
 # Derived fields ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit import auditor
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
 from boundary_env_ros.evidence.audit.raw_messages import commands, ties, window
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage import mcap_log
@@ -102,14 +102,14 @@ def test_what_comes_after_the_end_is_missing_and_contradicts_nothing(
     late = in_bursts(tape, topic, 3000 * MS)
     for tenths in (1, 4, 9):
         report = torn(late[: len(late) * tenths // 10])
-        assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
+        assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
 
 
 def test_record_that_was_torn_before_its_first_step_is_incomplete(
     tape: Tape, torn: Auditing
 ) -> None:
     report = torn(tape[:6])
-    assert (report.outcome, report.transitions) == (Outcome.INCOMPLETE, 0), f'\n{report}'
+    assert (report.outcome, report.transitions) == (AuditOutcome.INCOMPLETE, 0), f'\n{report}'
 
 
 OWN_AND_SENSED = [

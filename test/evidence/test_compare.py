@@ -23,7 +23,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.compare import agent_of, compare
 from boundary_env_ros.evidence.compare.comparison import Comparison
 from boundary_env_ros.evidence.compare.permutation import Deals
-from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.compare.side import ComparedRun, read_side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.compare.text import format_comparison, numbers
 from boundary_env_ros.evidence.episodes import Episodes
@@ -50,13 +50,13 @@ def records(first: int, *planted: str, policy: str = 'scripted') -> tuple[object
 
 
 @cache
-def side(first: int, *planted: str, policy: str = 'scripted') -> Side:
+def side(first: int, *planted: str, policy: str = 'scripted') -> ComparedRun:
     """Return these as a side."""
     name = '+'.join(planted) or policy
     return side_of(records(first, *planted, policy=policy), CONTRACT.contract, name)
 
 
-def held(a: Side, b: Side) -> Comparison:
+def held(a: ComparedRun, b: ComparedRun) -> Comparison:
     return compare(a, b, agent='cart')
 
 
@@ -164,7 +164,7 @@ def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
 # What cannot be compared -------------------------------------------------------------------------
 
 
-def made(loaded: LoadedContract, count: int = 4) -> Side:
+def made(loaded: LoadedContract, count: int = 4) -> ComparedRun:
     return side_of(drive(loaded, range(1, 1 + count)), loaded.contract, 'made')
 
 
@@ -182,7 +182,7 @@ def test_three_episodes_of_each_show_nothing_and_that_is_not_called_equal() -> N
 
 
 def test_what_few_episodes_have_is_not_called_equal() -> None:
-    def sparse(whole: Side) -> Side:
+    def sparse(whole: ComparedRun) -> ComparedRun:
         episodes = [
             e._replace(values={n: v for n, v in e.values.items() if n != 'response.delay'})
             for e in whole.episodes[3:]

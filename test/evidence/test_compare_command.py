@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.bag_maker import write_records
 from support.cart_runs import cart_contract, drive, real
 

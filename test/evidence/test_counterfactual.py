@@ -14,9 +14,9 @@ from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.records.observation import Observation
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
-from boundary_env_ros.evidence.replay.comparable import in_the_way
-from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
+from boundary_env_ros.evidence.replay.recompute import in_the_way
 from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.replay.verdict_report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from support.lockstep_maker import LockstepBench

@@ -16,7 +16,7 @@ from boundary_env_ros.core.records.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.evidence.episodes import Episodes, HELD, Step
+from boundary_env_ros.evidence.episodes import Episodes, EpisodeStep, HELD
 from support.record_maker import Piece
 
 
@@ -24,7 +24,7 @@ def of_agent(piece: Piece, agent: str) -> Piece:
     return replace(piece, id=replace(piece.id, agent=agent))
 
 
-def read(records: list[Piece], contract: Contract | None = None) -> list[Step]:
+def read(records: list[Piece], contract: Contract | None = None) -> list[EpisodeStep]:
     return list(Episodes(records, contract))
 
 

@@ -16,13 +16,13 @@ import pytest
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 import h5py
 
-from boundary_env_ros.core.contract.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.export import export_runs, Exported, Wanted
+from boundary_env_ros.evidence.export.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from support.bag_maker import write_records
 from support.record_maker import Piece

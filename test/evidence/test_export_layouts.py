@@ -41,7 +41,12 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Origin, Step
+from boundary_env_ros.evidence.export.dataset_steps import (
+    DatasetOrigin,
+    DatasetStep,
+    EpisodeStream,
+    Gaps,
+)
 from boundary_env_ros.evidence.export.export import export_runs, Exported
 from boundary_env_ros.evidence.export.formats import OF_STEPS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
@@ -50,7 +55,7 @@ from boundary_env_ros.facade import spaces
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import Entry
 from support.bag_maker import write_bag, write_records
 from support.export_runs import bagged, driven_by_hand, episodes_in, ExportRun, front_of, values_of
@@ -207,10 +212,10 @@ def silenced(step: Transition) -> Transition:
 # Steps, as every layout gets them ----------------------------------------------------------------
 
 
-def follow(contract: Contract, record: list[Any]) -> tuple[list[list[Step]], Gaps]:
+def follow(contract: Contract, record: list[Any]) -> tuple[list[list[DatasetStep]], Gaps]:
     gaps = Gaps()
     stream = EpisodeStream(contract, 'cart', (), None, gaps, {})
-    episodes: list[list[Step]] = []
+    episodes: list[list[DatasetStep]] = []
     entries = (Entry(p, '', i) for i, p in enumerate(record))
     begins = True
     for step in stream.follow(entries):
@@ -288,7 +293,7 @@ def test_command_that_nobody_knows_is_not_held_over_lost_steps(
     kept = [silent if p is steps[5] else p for p in record if p not in steps[3:5]]
     behind = follow(contract, kept)[0][0][3]
     assert behind.transition is silent
-    assert behind.origin is Origin.UNKNOWN
+    assert behind.origin is DatasetOrigin.UNKNOWN
     assert np.isnan(behind.applied).all()
 
 
@@ -314,7 +319,7 @@ def test_imported_episode_says_so_and_no_gate_admitted_its_actions(
     (steps,), _ = follow(contract, pieces)
     assert {about(step)['imported'] for step in steps} == {'drive'}
     assert about(follow(contract, record)[0][0][0])['imported'] == ''
-    assert {step.origin for step in steps} == {Origin.COMMAND}
+    assert {step.origin for step in steps} == {DatasetOrigin.COMMAND}
     assert all(step.applied == step.transition.admitted_action for step in steps)
 
 
@@ -336,18 +341,18 @@ def test_reward_that_nobody_knows_stays_unknown_in_every_layout(
 def test_applied_action_is_what_the_robot_was_sent(run: ExportRun, tmp_path: Path) -> None:
     episodes, _ = follow(run.contract, list(_records(run)))
     steps = [step for episode in episodes for step in episode]
-    assert {step.origin for step in steps} >= {Origin.ADMITTED, Origin.COMMAND}
+    assert {step.origin for step in steps} >= {DatasetOrigin.ADMITTED, DatasetOrigin.COMMAND}
     for step in steps:
         sent = [d.command for d in step.transition.decisions if d.published]
-        if step.origin is Origin.ADMITTED:
+        if step.origin is DatasetOrigin.ADMITTED:
             assert step.applied == step.transition.admitted_action
-        elif step.origin is Origin.COMMAND:
+        elif step.origin is DatasetOrigin.COMMAND:
             assert step.applied == sent[-1]
         by_hand = any(
             d.trigger is Trigger.OPERATOR and d.published for d in step.transition.decisions
         )
         assert step.intervened == by_hand
-        assert not (by_hand and step.origin is Origin.ADMITTED)
+        assert not (by_hand and step.origin is DatasetOrigin.ADMITTED)
     assert any(step.intervened for step in steps)
 
 
@@ -358,7 +363,7 @@ def test_command_that_the_driver_holds_goes_on_as_the_applied_action(
     silent = silenced(steps[2])
     changed = [silent if p is steps[2] else p for p in record]
     first = follow(contract, changed)[0][0]
-    assert first[2].origin is Origin.HELD
+    assert first[2].origin is DatasetOrigin.HELD
     assert first[2].applied == steps[1].decisions[-1].command
     values = Layout(contract, ()).step_values(first[2])
     assert np.isnan(values['action_requested']).all()

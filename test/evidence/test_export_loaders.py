@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.export.episodes import Origin, Sight, Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetOrigin, DatasetStep, Sight
 from boundary_env_ros.evidence.export.export import export_runs, Wanted
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
@@ -197,12 +197,12 @@ def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
         last = index == len(steps) - 1
         applied = step.admitted_action or (0.0, 0.0)
         writer.step(
-            Step(
+            DatasetStep(
                 transition=step,
                 before=before,
                 after=after,
                 applied=applied,
-                origin=Origin.ADMITTED,
+                origin=DatasetOrigin.ADMITTED,
                 intervened=False,
                 actuated=None,
                 last=last,

@@ -32,7 +32,7 @@ from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.bag_maker import make_tape, of, Tape, wire, write_bag
 from support.record_maker import Bench, COMMAND, Sent

@@ -17,7 +17,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.importing.cuts import AtCommands
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
 from boundary_env_ros.storage.contract_file import loads
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.storage_wire import _empty as empty
 from support.storage_wire import _typed_arrays as typed_arrays
 from support.storage_wire import definition as definition_of

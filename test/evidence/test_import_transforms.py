@@ -16,7 +16,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
 from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.bag_maker import make_tape, Tape, write_bag
 from support.record_maker import Bench, Sent
 

@@ -22,8 +22,8 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import installed_tasks
 from boundary_env_ros.storage.definitions import known_definition
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainLink
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import RECORD_CLASSES
 from support import other_versions
 from support.other_versions import (

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.evidence.infer_contract.pace import Pace
+from boundary_env_ros.evidence.infer_contract.survey import Pace
 
 EVEN = [step / 20 for step in range(200)]
 

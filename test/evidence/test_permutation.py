@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from boundary_env_ros.evidence.compare.permutation import Compared, Deals, enough, holm
+from boundary_env_ros.evidence.compare.permutation import Deals, enough, holm, TestedFamily
 
 Array = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ def column(*values: float) -> Array:
     return np.array(values)[:, np.newaxis]
 
 
-def result_of(first: Array, second: Array) -> Compared:
+def result_of(first: Array, second: Array) -> TestedFamily:
     found = Deals(len(first), len(second)).test(first, second, alpha=0.05)
     assert found is not None
     return found

@@ -17,8 +17,8 @@ from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.replay.verdict_report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry

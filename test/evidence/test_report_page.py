@@ -31,10 +31,10 @@ from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord as ComparedEpisode
 from boundary_env_ros.evidence.episodes import Episodes
+from boundary_env_ros.evidence.report.facts import PageLimits, Report
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.page import render
-from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
 from boundary_env_ros.evidence.summary.summary import summarise_path, Summariser
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -382,7 +382,7 @@ def test_long_episode_shares_columns_and_keeps_its_one_peak(
         )
         long.append(replace(now, reward=99.5) if number == 70 else replace(now, reward=0.25))
     path = write_records(tmp_path / 'run', long, loaded.text)
-    found = gather(path, Limits(columns=15))
+    found = gather(path, PageLimits(columns=15))
     facts: Facts = found.details[1]
     assert (facts['steps_per_column'], len(facts['time'])) == (8, 15)
     (line,) = next(c for c in facts['charts'] if c['name'] == 'reward')['lines']
@@ -394,7 +394,7 @@ def test_long_episode_shares_columns_and_keeps_its_one_peak(
 def test_of_many_episodes_the_most_suspicious_are_drawn_and_all_are_listed(
     whole: Path, report: Report
 ) -> None:
-    found = gather(whole, Limits(episodes=2))
+    found = gather(whole, PageLimits(episodes=2))
     assert len(found.rows) == 5
     drawn = {row.episode.number for row in found.rows if row.drawn}
     assert drawn == found.details.keys()
@@ -552,7 +552,7 @@ def test_frames_keep_to_their_number_and_those_of_the_moments_come_first(
 ) -> None:
     pytest.importorskip('PIL')
     path, _ = bag
-    found = gather(path, Limits(frames=6))
+    found = gather(path, PageLimits(frames=6))
     frames = [frame for shown in found.frames.values() for frame in shown]
     assert len(frames) == 6
     for moment in found.moments:
@@ -572,7 +572,7 @@ def test_without_pillow_the_page_says_what_is_missing(
         return present(name, *rest)
 
     monkeypatch.setattr(builtins, '__import__', without)
-    found = gather(bag[0], Limits(episodes=1))
+    found = gather(bag[0], PageLimits(episodes=1))
     assert found.frames == {}
     assert any('pip install Pillow' in note for note in found.notes)
 

@@ -24,14 +24,14 @@ from boundary_env_ros.core.records.latency import LatencyStage
 from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import ActuationEvidence, Kind, Transition
-from boundary_env_ros.evidence.summary.figures import Group
+from boundary_env_ros.evidence.summary.figures import FigureGroup
 from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
 from boundary_env_ros.evidence.summary.summary import summarise
 from support.record_maker import Piece
 
 
 @pytest.fixture(scope='module')
-def clients(record: list[Piece], contract: Contract) -> dict[str, Group]:
+def clients(record: list[Piece], contract: Contract) -> dict[str, FigureGroup]:
     """Return the figures of the run by client."""
     return {g.origin.client: g for g in summarise(record, contract).groups}
 
@@ -90,13 +90,13 @@ def test_quantile_is_right_to_within_its_accuracy(values: list[float], fraction:
 # A run -------------------------------------------------------------------------------------------
 
 
-def test_clients_are_summed_up_apart(clients: dict[str, Group]) -> None:
+def test_clients_are_summed_up_apart(clients: dict[str, FigureGroup]) -> None:
     assert list(clients) == ['goal_seeking', 'no_op']
     assert clients['no_op'].endings == {'time_limit': 1}
     assert clients['no_op'].clipped.count == clients['no_op'].intervened.count == 0
 
 
-def test_success_rate_is_told_both_ways(clients: dict[str, Group]) -> None:
+def test_success_rate_is_told_both_ways(clients: dict[str, FigureGroup]) -> None:
     found = clients['goal_seeking']
     assert found.endings == {'success': 2, 'safety_stop': 1, 'time_limit': 1}
     assert found.success == Proportion(count=2, of=4)
@@ -130,7 +130,7 @@ def test_the_evaluator_does_not_compare_runs_from_different_environment_versions
 
 
 def test_rates_are_those_of_the_steps(
-    clients: dict[str, Group], transitions: list[Transition]
+    clients: dict[str, FigureGroup], transitions: list[Transition]
 ) -> None:
     found = clients['goal_seeking']
     own = [
@@ -154,7 +154,7 @@ def test_rates_are_those_of_the_steps(
 
 
 def test_return_and_length_are_means_of_the_ended_episodes(
-    clients: dict[str, Group], transitions: list[Transition]
+    clients: dict[str, FigureGroup], transitions: list[Transition]
 ) -> None:
     last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
     assert clients['no_op'].mean_return == pytest.approx(math.fsum(t.reward for t in last))
@@ -162,7 +162,7 @@ def test_return_and_length_are_means_of_the_ended_episodes(
 
 
 def test_latency_is_that_of_the_stages(
-    clients: dict[str, Group], transitions: list[Transition], contract: Contract
+    clients: dict[str, FigureGroup], transitions: list[Transition], contract: Contract
 ) -> None:
     found = clients['no_op'].stages['inference']
     last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
@@ -194,7 +194,7 @@ def test_late_evidence_completes_the_stages_of_its_step(
 
 
 def test_what_was_not_seen_executed_is_estimated_and_never_mixed_with_what_was(
-    clients: dict[str, Group], contract: Contract
+    clients: dict[str, FigureGroup], contract: Contract
 ) -> None:
     found = clients['goal_seeking']
     execution = found.execution
@@ -209,7 +209,7 @@ def test_what_was_not_seen_executed_is_estimated_and_never_mixed_with_what_was(
 
 
 def test_a_robot_that_follows_nothing_is_noticed(
-    record: list[Piece], contract: Contract, clients: dict[str, Group]
+    record: list[Piece], contract: Contract, clients: dict[str, FigureGroup]
 ) -> None:
     assert not any(group.execution.ignored for group in clients.values())
 

@@ -22,10 +22,10 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import RECORD_CLASSES
 from support.shipped import changed
 
@@ -161,7 +161,7 @@ def test_a_record_goes_to_a_run_folder_that_the_audit_believes(tmp_path: Path) -
     assert [t.ending for t in written if t.truncated] == ['abandoned', 'abandoned']
     report = audit_path(path)
     assert report.counts == {}, str(report)
-    assert report.outcome is Outcome.CONSISTENT
+    assert report.outcome is AuditOutcome.CONSISTENT
     assert report.chain['confirmed'] == report.chain['messages']
 
 

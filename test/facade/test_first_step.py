@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import ALONE, Outcome
+from boundary_env_ros.evidence.audit.findings import ALONE, AuditOutcome
 from boundary_env_ros.facade import BoundaryEnv, first_step
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.transition_json import transition_schema
@@ -39,7 +39,7 @@ def test_the_first_step_not_the_reset_is_there_while_the_run_goes_on(tmp_path: P
     assert (kept['kind'], kept['id']['step']) == ('STEP', 1)
     assert kept == json.loads(place.read_text())
     report = audit_path(place)
-    assert (report.outcome, report.findings) == (Outcome.PASSED, ())
+    assert (report.outcome, report.findings) == (AuditOutcome.PASSED, ())
     assert report.contract == 'warehouse_cart 1.0.0'
     assert {each.why for each in report.not_checked} == {ALONE}
 

@@ -43,7 +43,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.shipped import without_options
 
 APART = {'scenario': 'apart'}

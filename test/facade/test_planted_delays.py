@@ -23,8 +23,8 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_robot import CartRobot
-from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
 from support.warehouse_cart import WarehouseCart

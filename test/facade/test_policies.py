@@ -30,7 +30,7 @@ from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}

@@ -39,7 +39,7 @@ from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.shipped import changed, without_options
 
 APART = {'scenario': 'apart'}

@@ -22,7 +22,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 
 CLEAR = {'scenario': 'clear'}
 SHARED = Path('/dev/shm')

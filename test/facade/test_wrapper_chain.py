@@ -29,9 +29,9 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.facade.errors import ResetNeeded
+from boundary_env_ros.facade.gymnasium_errors import ResetNeeded
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EMBEDDED = {'world': 'embedded', 'pacing': 'lockstep'}
@@ -144,7 +144,7 @@ def test_a_clip_action_cannot_hide_from_the_audit(tmp_path: Path) -> None:
     env.step(np.array([50.0, 0.0], dtype=np.float32))
     env.close()
     report = audit_path(record)
-    assert report.outcome is Outcome.CONTRADICTED
+    assert report.outcome is AuditOutcome.CONTRADICTED
     told = [finding.told for finding in report.findings if finding.rule == 'no-hidden-wrapper']
     assert told[0].endswith(
         "wrappers[0]: expected none: the gate limits actions, and says so, got 'ClipAction'"

@@ -12,7 +12,7 @@ import re
 import pytest
 import yaml
 
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.storage.contract_file import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]

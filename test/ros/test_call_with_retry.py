@@ -21,10 +21,10 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
-from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.service_client import BoundaryClient
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.contract_file import load
 from support.ros_world import reserved_domain

@@ -39,8 +39,8 @@ from boundary_env_ros.errors import LinkError, PeerLost
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
-from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.simulation.cart_config import CartConfig
+from boundary_env_ros.storage.record_reader import open_records
 from support import policy_process
 from support.ros_world import NOISE, SOON, World
 

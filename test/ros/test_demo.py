@@ -20,7 +20,7 @@ from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.own_command import DEADLINE, OwnCommand
 from support.ros_world import reserved_domain
 

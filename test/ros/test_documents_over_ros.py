@@ -32,7 +32,7 @@ from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import reserved_domain, wait_until
 
 pytestmark = pytest.mark.ros

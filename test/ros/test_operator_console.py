@@ -33,7 +33,7 @@ from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.operator_console import attend
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.ros_world import PATIENT, World
 

@@ -24,7 +24,7 @@ from boundary_env_ros.core.records.transition import ActuationEvidence, Transiti
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from support.ros_world import PATIENT, World
 from support.warehouse_cart import WarehouseCart
 

@@ -20,8 +20,8 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind
 from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
-from boundary_env_ros.ros.client import BoundaryClient, snapshot_of
 from boundary_env_ros.ros.processes import gates, isolated_environment, NodeSpec, running
+from boundary_env_ros.ros.service_client import BoundaryClient, snapshot_of
 from boundary_env_ros.storage.contract_file import load
 from support.ros_world import reserved_domain
 

@@ -47,7 +47,7 @@ from boundary_env_ros.ros.interfaces import msg, ros_distro
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.record_messages import from_message
 from support.ros_world import (

@@ -21,7 +21,7 @@ from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import PATIENT, seek_goal, SOON, World
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:

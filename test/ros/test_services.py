@@ -39,8 +39,8 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
-from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.service_client import BoundaryClient
 from boundary_env_ros.ros.world import RosWorld
 from support.ros_world import PATIENT, World
 

@@ -22,8 +22,8 @@ from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import srv
+from boundary_env_ros.ros.service_client import BoundaryClient
 from support.carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
 from support.ros_world import Probe
 

@@ -16,10 +16,10 @@ from boundary_env_ros.core.records.environment_event import EnvironmentEvent, Ev
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import LinkTimeout, PeerLost, ResultCode
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.conversions import from_bytes, from_msg
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.ros.service_client import BoundaryClient
+from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:

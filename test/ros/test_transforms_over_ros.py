@@ -24,7 +24,7 @@ from boundary_env_ros.core.records.observation import FieldStatus, ObservationFi
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import set_time
@@ -386,4 +386,4 @@ def test_a_contract_names_the_topic_of_the_frames(make_world: MakeWorld) -> None
     finally:
         robot.close()
         other.close()
-    assert audit_path(world.run).outcome is not Outcome.CONTRADICTED
+    assert audit_path(world.run).outcome is not AuditOutcome.CONTRADICTED

@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.carts_world import (
     AGENTS,
     APART,

@@ -21,7 +21,7 @@ from boundary_env_ros.errors import LinkError, PeerLost, ResetFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import NodeSpec, running
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.carts_world import AGENTS, APART, carts_world, CartsWorld
 from support.ros_world import reserved_domain, SOON
 

@@ -21,7 +21,7 @@ from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.watch import draw
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.terminal import printing
 from support.own_command import DEADLINE, OwnCommand
 from support.ros_world import PATIENT, reserved_domain, write_contract

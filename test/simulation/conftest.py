@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.cart_config import CartConfig
+from boundary_env_ros.simulation.readings import SensorReading
 from support.warehouse_cart import WarehouseCart
 
 MS = 1_000_000
@@ -41,7 +41,7 @@ def only() -> Callable[..., CartConfig]:
 
 
 @pytest.fixture
-def fingerprint() -> Callable[[tuple[Reading, ...], int], Fingerprint]:
+def fingerprint() -> Callable[[tuple[SensorReading, ...], int], Fingerprint]:
     """Return a function that turns readings into bits which can be compared, times from zero."""
 
     def bits(value: Any) -> bytes:
@@ -49,7 +49,7 @@ def fingerprint() -> Callable[[tuple[Reading, ...], int], Fingerprint]:
             return b''.join(name.encode() + bits(part) for name, part in value.items())
         return np.asarray(value).tobytes()
 
-    def make(readings: tuple[Reading, ...], zero_ns: int) -> Fingerprint:
+    def make(readings: tuple[SensorReading, ...], zero_ns: int) -> Fingerprint:
         return tuple(
             (
                 reading.sensor,
@@ -65,13 +65,13 @@ def fingerprint() -> Callable[[tuple[Reading, ...], int], Fingerprint]:
 
 
 @pytest.fixture
-def drive() -> Callable[..., tuple[Reading, ...]]:
+def drive() -> Callable[..., tuple[SensorReading, ...]]:
     """Return a driver that commands every 20 ms, as a live client would, and collects readings."""
 
     def run(
         cart: WarehouseCart, seconds: float, linear: float, angular: float = 0.0
-    ) -> tuple[Reading, ...]:
-        readings: list[Reading] = []
+    ) -> tuple[SensorReading, ...]:
+        readings: list[SensorReading] = []
         for _ in range(round(seconds / 0.02)):
             cart.command(linear, angular, arrived_ns=cart.now_ns)
             readings += cart.advance(cart.now_ns + 20 * MS)

@@ -8,11 +8,7 @@ import math
 
 import pytest
 
-from boundary_env_ros.simulation.config import (
-    CartConfig,
-    ScanConfig,
-    SensorConfig,
-)
+from boundary_env_ros.simulation.cart_config import CartConfig, ScanConfig, SensorConfig
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.errors import InvalidAction, InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import ArmConfig
+from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 from support.door_hand import grasp, lead, MS, only
 from support.readings import payloads, seen
 

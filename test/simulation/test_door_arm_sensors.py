@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import (
+from boundary_env_ros.simulation.door_arm.arm_config import (
     ArmConfig,
     HandlePoseConfig,
     WrenchConfig,
 )
-from boundary_env_ros.simulation.door_arm.sensors import _quaternion
-from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, GRIPPER_JOINT
+from boundary_env_ros.simulation.door_arm.arm_sensors import _quaternion
+from boundary_env_ros.simulation.door_arm.arm_state import ARM_JOINTS, GRIPPER_JOINT
 from support.door_hand import grasp, lead, MS, only
 from support.readings import payloads, seen
 

@@ -12,7 +12,7 @@ import yaml
 
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.gazebo.server import partition
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.storage.contract_file import load

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.hall_model import hall_model
 
 mujoco = pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from boundary_env_ros.simulation.messages import header, PlainMessage, WIRE
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.readings import SensorReading
 from boundary_env_ros.simulation.robot import emission
 
 
@@ -30,5 +30,7 @@ def test_a_field_that_is_not_there_is_an_attribute_that_is_not_there():
 
 @pytest.mark.parametrize('sensor', list(WIRE))
 def test_a_reading_that_was_dropped_makes_no_message(sensor):
-    lost = Reading(robot=0, sensor=sensor, captured_ns=0, published_ns=0, sequence=0, fields=None)
+    lost = SensorReading(
+        robot=0, sensor=sensor, captured_ns=0, published_ns=0, sequence=0, fields=None
+    )
     assert emission(lost, WIRE[sensor][0]).fields is None

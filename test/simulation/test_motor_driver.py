@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.errors import InvalidState
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.motor_driver import MotorDriver
 
 MS = 1_000_000

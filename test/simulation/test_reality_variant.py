@@ -15,14 +15,14 @@ import numpy as np
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.simulation.cart_reset import ResetTarget
-from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
-from boundary_env_ros.simulation.config import (
+from boundary_env_ros.simulation.cart_config import (
     CartConfig,
     PoseDetectionsConfig,
     REALITY,
     ScanConfig,
 )
+from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
 from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.storage.contract_file import load
 from support.readings import payloads

@@ -17,7 +17,7 @@ from boundary_env_ros.core.environment.reset import by_name, ResetWorld
 from boundary_env_ros.core.records.parts import NamedValues, Pacing, StepId
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.simulation import robot as robot_module
+from boundary_env_ros.simulation import installed_robots
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
 from boundary_env_ros.simulation.installed_robots import GROUP, make_robot, robot_type
@@ -82,7 +82,7 @@ def test_a_robot_that_is_not_installed_is_refused_with_those_that_are() -> None:
 
 def test_a_robot_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = EntryPoint(name='tractor', value='no_such_package.tractor:Tractor', group=GROUP)
-    monkeypatch.setattr(robot_module, 'entry_points', lambda group: [gone])
+    monkeypatch.setattr(installed_robots, 'entry_points', lambda group: [gone])
     with pytest.raises(BoundaryError, match=r"'tractor' cannot be imported \(no_such_package"):
         make_robot(ONE, START, name='tractor')
 

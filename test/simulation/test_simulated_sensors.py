@@ -10,15 +10,15 @@ import math
 import numpy as np
 import pytest
 
-from boundary_env_ros.simulation.config import (
+from boundary_env_ros.simulation.cart_config import (
     CameraConfig,
     CartConfig,
     ContactConfig,
     PoseDetectionsConfig,
     ScanConfig,
 )
+from boundary_env_ros.simulation.hall_physics import WarehousePhysics
 from boundary_env_ros.simulation.messages import odometry
-from boundary_env_ros.simulation.physics import WarehousePhysics
 from support.readings import payloads
 from support.warehouse_cart import ResetTarget, WarehouseCart
 

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.simulation.cart_config import (
+    CameraConfig,
+    CartConfig,
+    ContactConfig,
+    ScanConfig,
+)
 from boundary_env_ros.simulation.cart_reset import ResetTarget
-from boundary_env_ros.simulation.config import CameraConfig, CartConfig, ContactConfig, ScanConfig
 from boundary_env_ros.simulation.hall_model import hall_model, MOST_CARTS
 from boundary_env_ros.simulation.warehouse import Warehouse
 from support.readings import seen

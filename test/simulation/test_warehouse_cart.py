@@ -21,12 +21,8 @@ from boundary_env_ros.errors import (
     ResetFailed,
     SimulationFailed,
 )
-from boundary_env_ros.simulation.config import (
-    CartConfig,
-    ContactConfig,
-    SensorConfig,
-)
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.cart_config import CartConfig, ContactConfig, SensorConfig
+from boundary_env_ros.simulation.readings import SensorReading
 from support.readings import seen
 from support.warehouse_cart import ResetTarget, WarehouseCart
 
@@ -216,7 +212,7 @@ def test_command_that_is_not_finite_is_refused_and_not_applied(cart, linear):
     assert cart.applied_command is None
 
 
-def contacts(readings: tuple[Reading, ...]) -> list[bool]:
+def contacts(readings: tuple[SensorReading, ...]) -> list[bool]:
     return [seen(r).touching for r in readings if r.sensor == 'contact']
 
 

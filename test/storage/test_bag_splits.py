@@ -17,7 +17,7 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog, sync
 from boundary_env_ros.storage.mcap_scan import McapScan
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.storage_wire import BEGIN, cdr, definition, message_cdr, transition
 
 TRANSITION = 'boundary_env_ros/msg/Transition'

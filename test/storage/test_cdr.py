@@ -17,7 +17,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import Message, record_decoder
+from boundary_env_ros.storage.cdr import DecodedMessage, record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.records import ContractDescription, RECORDS
 from support.record_messages import from_message
@@ -30,7 +30,9 @@ STEP_ID = 'boundary_env_ros/msg/StepId'
 def decoders(cls: type):
     """Return the direct way from bytes to a record, and the way to any message."""
     text, _ = definition(type_of(cls))
-    return record_decoder(cls, type_of(cls), text), record_decoder(Message, type_of(cls), text)
+    return record_decoder(cls, type_of(cls), text), record_decoder(
+        DecodedMessage, type_of(cls), text
+    )
 
 
 @given(st.data())
@@ -202,13 +204,13 @@ def test_any_message_is_what_another_implementation_wrote() -> None:
         *(np.array([1.5, -2.5]), ['', 'n'], part(7, nothing), [part(8, nothing)]),
     )
     data = bytes(store.serialize_cdr(wrote, 'mine/msg/X'))
-    read = record_decoder(Message, 'mine/msg/X', EVERYTHING)
+    read = record_decoder(DecodedMessage, 'mine/msg/X', EVERYTHING)
     found = vars(message := read(data))
     assert message.__slots__ == tuple(found)
     assert message.parts[0].__slots__ == ('x', 'nothing')
-    nothing = (Message(), Message())
-    assert found.pop('lambda') == Message(x=7, nothing=nothing)
-    assert found.pop('parts') == (Message(x=8, nothing=nothing),)
+    nothing = (DecodedMessage(), DecodedMessage())
+    assert found.pop('lambda') == DecodedMessage(x=7, nothing=nothing)
+    assert found.pop('parts') == (DecodedMessage(x=8, nothing=nothing),)
     assert [each.tolist() for each in map(found.pop, ('flags', 'fixed', 'numbers'))] == [
         [True, False],
         [-1, 0, 1],

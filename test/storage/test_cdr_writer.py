@@ -13,7 +13,7 @@ import pytest
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import Message, record_decoder
+from boundary_env_ros.storage.cdr import DecodedMessage, record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.definitions import known_definition
 from boundary_env_ros.storage.records import RECORDS
@@ -65,7 +65,7 @@ def test_fields_that_only_the_message_has_are_written_as_nothing() -> None:
     )
     step = StepId(digest='d', agent='a', episode_id='e', step=7)
     data = RecordEncoder(StepId, type_of(StepId), text)(step)
-    found = record_decoder(Message, type_of(StepId), text)(data)
+    found = record_decoder(DecodedMessage, type_of(StepId), text)(data)
     assert (list(found.place), found.code, list(found.others)) == ([0.0] * 3, b'\0\0', [])
     assert record_decoder(StepId, type_of(StepId), text)(data) == step
 

@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.contract_difference import difference
 from boundary_env_ros.evidence.describe import describe
 from boundary_env_ros.storage.contract import safety
 from boundary_env_ros.storage.contract.parser import parse
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from support.contract_corpus import data_of, REPOSITORY, SHIPPED
 
 

@@ -20,7 +20,7 @@ from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract.parser import parse
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from support.contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
 
 CONTENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding='utf-8'))

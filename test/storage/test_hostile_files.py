@@ -25,7 +25,7 @@ import zstandard
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import Decoders
@@ -34,7 +34,7 @@ from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import MAGIC
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -59,7 +59,7 @@ BOMB, MOST, MEMORY = 512 << 20, 4 << 20, 128 << 20
 def _low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bombs be small, so that they are quickly made."""
     for name in ('CHUNK', 'MESSAGE', 'UNPACKED'):
-        monkeypatch.setattr(limits, name, MOST)
+        monkeypatch.setattr(size_limits, name, MOST)
 
 
 def zeros(compression: str, size: int) -> bytes:
@@ -132,7 +132,7 @@ def test_chunk_is_decompressed_up_to_its_limit_whatever_it_claims(
 def test_chunk_that_claims_much_takes_no_memory_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, 'CHUNK', 256 << 20)
+    monkeypatch.setattr(size_limits, 'CHUNK', 256 << 20)
     packed = zstandard.compress(bytes(500))
     bomb = with_chunk(tmp_path / 'bomb.mcap', packed, 'zstd', 200 << 20, closed=True)
     said = contained(lambda: read_or_tear(bomb), memory=64 << 20)
@@ -197,17 +197,17 @@ def of_aliases() -> str:
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
-        (nested(100_000), f'at most {limits.LEVELS} levels of YAML'),
+        (nested(100_000), f'at most {size_limits.LEVELS} levels of YAML'),
         (
             f'rosbag2_bagfile_information: {nested(5000)}',
-            f'at most {limits.LEVELS} levels of YAML',
+            f'at most {size_limits.LEVELS} levels of YAML',
         ),
         (of_aliases(), 'has an alias'),
         (
             'rosbag2_bagfile_information: {relative_file_paths: [1]}',
             'is not the metadata of a bag (relative_file_paths: [1])',
         ),
-        ('a: ' + 'x' * (limits.TEXT + 1), f'at most {limits.TEXT} bytes'),
+        ('a: ' + 'x' * (size_limits.TEXT + 1), f'at most {size_limits.TEXT} bytes'),
     ],
 )
 def test_metadata_without_measure_is_one_error(bag: Path, text: str, said: str) -> None:
@@ -231,7 +231,7 @@ def test_json_without_end_is_one_error(tmp_path: Path) -> None:
         for _ in range(64):
             out.write(b'[' * (1 << 20))
     said = contained(lambda: list(open_records(file).records()))
-    assert f'first_transition.json is too large (expected at most {limits.TEXT} bytes' in said
+    assert f'first_transition.json is too large (expected at most {size_limits.TEXT} bytes' in said
 
 
 # Definitions and messages ------------------------------------------------------------------------
@@ -265,12 +265,16 @@ def inside(name: str, fields: str) -> str:
 @pytest.mark.parametrize(
     ('text', 'data', 'said'),
     [
-        ('mine/X itself\n', bytes(90), f'at most {limits.NESTING} levels of messages'),
-        (chain(2000), bytes(90), f'at most {limits.NESTING} levels of messages'),
-        (EMPTY, MANY + bytes(16 << 20), f'at most {limits.ELEMENTS} elements, got 4294967295'),
+        ('mine/X itself\n', bytes(90), f'at most {size_limits.NESTING} levels of messages'),
+        (chain(2000), bytes(90), f'at most {size_limits.NESTING} levels of messages'),
+        (
+            EMPTY,
+            MANY + bytes(16 << 20),
+            f'at most {size_limits.ELEMENTS} elements, got 4294967295',
+        ),
         (EMPTY, MANY + bytes(90), 'expected messages of type mine/msg/X'),
         ('uint8[' + '9' * 5000 + '] x\n', bytes(9), 'expected a field or a constant'),
-        ('# ' + 'x' * limits.DEFINITION, bytes(9), f'at most {limits.DEFINITION} bytes'),
+        ('# ' + 'x' * size_limits.DEFINITION, bytes(9), f'at most {size_limits.DEFINITION} bytes'),
     ],
 )
 def test_message_without_measure_is_one_error(text: str, data: bytes, said: str) -> None:
@@ -366,15 +370,18 @@ def torn(path: Path, *records: bytes) -> Path:
 @pytest.mark.parametrize(
     ('topics', 'said'),
     [
-        ([channel(i % 60_000, f'/x{i}') for i in range(70_000)], f'than {limits.TOPICS} topics'),
-        ([channel(1, f'/x{i % 2}') for i in range(70_000)], f'than {limits.TOPICS} topics'),
+        (
+            [channel(i % 60_000, f'/x{i}') for i in range(70_000)],
+            f'than {size_limits.TOPICS} topics',
+        ),
+        ([channel(1, f'/x{i % 2}') for i in range(70_000)], f'than {size_limits.TOPICS} topics'),
         (
             [channel(i, f'/x{i}', a='b' * (1 << 16)) for i in range(300)],
             f'than {1 << 24} bytes of definitions',
         ),
         (
             [channel(1, '/x', **{f'{i:x}': '' for i in range(200_000)})],
-            f'at most {limits.DEFINITION} are read',
+            f'at most {size_limits.DEFINITION} are read',
         ),
     ],
     ids=['many', 'again', 'large', 'said'],
@@ -382,8 +389,8 @@ def torn(path: Path, *records: bytes) -> Path:
 def test_topics_of_a_file_take_so_much_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topics: list[bytes], said: str
 ) -> None:
-    monkeypatch.setattr(limits, 'CHUNK', 1 << 28)
-    monkeypatch.setattr(limits, 'DEFINITIONS', 1 << 24)
+    monkeypatch.setattr(size_limits, 'CHUNK', 1 << 28)
+    monkeypatch.setattr(size_limits, 'DEFINITIONS', 1 << 24)
     file = torn(tmp_path / 'x.mcap', chunk(b''.join(topics)))
     assert said in contained(lambda: read_or_tear(file))
     assert said in contained(lambda: recover(file).lost)
@@ -401,9 +408,9 @@ def test_quality_of_service_that_is_no_number_is_passed_over(tmp_path: Path, val
 
 
 def test_yaml_of_many_values_is_one_error(bag: Path) -> None:
-    (bag / 'metadata.yaml').write_text(f'a: [{"1," * limits.VALUES}]')
+    (bag / 'metadata.yaml').write_text(f'a: [{"1," * size_limits.VALUES}]')
     said = contained(lambda: read_all(bag))
-    assert f'at most {limits.VALUES} values of YAML' in said
+    assert f'at most {size_limits.VALUES} values of YAML' in said
 
 
 # Recovery ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import known_definition, known_hash, parse_definition
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from support.storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 
 TWIST, TRANSITION = 'geometry_msgs/msg/TwistStamped', 'boundary_env_ros/msg/Transition'

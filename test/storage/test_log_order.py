@@ -20,9 +20,9 @@ from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
 
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.mcap_scan import McapScan
-from boundary_env_ros.storage.reader import open_bag
+from boundary_env_ros.storage.record_reader import open_bag
 from support.storage_wire import BEGIN, typestore
 
 KIND = 'std_msgs/msg/UInt64'
@@ -203,7 +203,7 @@ def test_chunks_that_do_not_fit_into_memory_together_come_late_and_whole(
 ) -> None:
     messages = [(topic, BEGIN + i * 100 * MS, i) for topic in 'abc' for i in range(50)]
     path = write_mcap(tmp_path / 'x.mcap', messages, chunk=2000)
-    monkeypatch.setattr(limits, 'OPEN', 4000)
+    monkeypatch.setattr(size_limits, 'OPEN', 4000)
     found = read(path)
     assert sorted(found) == sorted(messages)
     assert found != sorted(messages, key=lambda item: item[1])
@@ -212,7 +212,7 @@ def test_chunks_that_do_not_fit_into_memory_together_come_late_and_whole(
 def test_a_file_whose_times_are_chaos_is_sorted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, 'ERAS', 5)
+    monkeypatch.setattr(size_limits, 'ERAS', 5)
     messages = [('a', BEGIN + (i * 7919 % 101) * S, i) for i in range(101)]
     expected = sorted(messages, key=lambda item: item[1])
     assert read(write_mcap(tmp_path / 'x.mcap', messages, chunk=10**6)) == expected

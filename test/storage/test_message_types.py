@@ -29,8 +29,8 @@ from boundary_env_ros.storage.message_paths import (
 from boundary_env_ros.storage.message_types import (
     message_types,
     MessageTypes,
-    Mismatch,
     rosbags_definitions,
+    TypeMismatch,
 )
 
 PREFIXES = [
@@ -97,7 +97,7 @@ def tried(look: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a look-up finds, or why it finds nothing."""
     try:
         return look(*arguments)
-    except Mismatch as mismatch:
+    except TypeMismatch as mismatch:
         return mismatch
 
 
@@ -248,7 +248,7 @@ BAD_PATHS = {
 @pytest.mark.parametrize(('path', 'sentence'), BAD_PATHS.items())
 def test_path_to_no_number_is_refused(mine: MessageTypes, path: str, sentence: str) -> None:
     found = tried(number_at, 'mine/msg/Whole', path, mine)
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, TypeMismatch)
     assert found.sure
     assert str(found) == sentence
 
@@ -336,7 +336,7 @@ def test_without_ros_nothing_is_claimed_about_packages_nobody_knows(
     of_rosbags: MessageTypes,
 ) -> None:
     found = tried(number_at, 'acme_msgs/msg/Wheel', 'speed', of_rosbags)
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, TypeMismatch)
     assert not found.sure
     assert str(found) == (
         'No definition of acme_msgs/msg/Wheel is installed here. '
@@ -491,9 +491,9 @@ def test_every_field_of_the_message_class_is_found_with_its_kind(type_name: str)
 @given(type_name=st.text(max_size=30), path=st.text(max_size=30))
 def test_no_text_makes_it_stumble(type_name: str, path: str) -> None:
     found = tried(number_at, type_name, path, MessageTypes(PREFIXES))
-    assert isinstance(found, (Field, Mismatch))
+    assert isinstance(found, (Field, TypeMismatch))
 
 
 @given(path=st.text(alphabet='ab.[]()019yawturn', max_size=12))
 def test_no_path_makes_it_stumble(mine: MessageTypes, path: str) -> None:
-    assert isinstance(tried(number_at, 'mine/msg/Whole', path, mine), (Field, Mismatch))
+    assert isinstance(tried(number_at, 'mine/msg/Whole', path, mine), (Field, TypeMismatch))

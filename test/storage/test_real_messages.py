@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import RECORDS
 from support.record_messages import to_message
 from support.storage_wire import definition, records

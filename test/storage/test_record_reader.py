@@ -26,7 +26,7 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.records import ContractDescription, FORMAT, Record
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.storage_wire import (

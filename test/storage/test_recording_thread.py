@@ -21,8 +21,8 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording

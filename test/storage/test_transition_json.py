@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.transition_json import read_transition, transition_text
 from support.storage_wire import records, transition
 

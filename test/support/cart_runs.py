@@ -14,15 +14,15 @@ import yaml
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.compare.side import ComparedRun, read_side
 from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.resources import share_file
+from boundary_env_ros.simulation.cart_config import CartConfig, ImuConfig, JointStateConfig
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
-from boundary_env_ros.simulation.config import CartConfig, ImuConfig, JointStateConfig
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 
 #: What the contract does not ask for takes time to simulate.
@@ -77,6 +77,6 @@ def drive(
     return records
 
 
-def side_of(records: Iterable[object], contract: Contract, name: str) -> Side:
+def side_of(records: Iterable[object], contract: Contract, name: str) -> ComparedRun:
     """Return a side of a comparison."""
     return read_side(Episodes(records), contract, name=name, agent='cart')

@@ -14,8 +14,8 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import RecordChain
+from boundary_env_ros.storage.record_reader import open_records
 from support.bag_maker import write_to
 from support.record_maker import Sent
 

@@ -29,7 +29,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.fields import parse_fields
 from boundary_env_ros.storage.contract.parser import parse
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from support.core_world import Timepiece
 
 Data = dict[str, Any]

@@ -16,8 +16,8 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.facade.policies.open_door import joint_angles
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
+from boundary_env_ros.simulation.readings import SensorReading
 
 MS = 1_000_000
 EXAMPLE: dict[str, Any] = runpy.run_path(
@@ -43,10 +43,10 @@ def lead(
     yaw: float = 0.0,
     opening: float = 0.08,
     seconds: float = 1.5,
-) -> tuple[Reading, ...]:
+) -> tuple[SensorReading, ...]:
     """Bring the level tool to a point on a straight line, with a command every 20 ms."""
     begin = arm.true_state.tool.position
-    readings: list[Reading] = []
+    readings: list[SensorReading] = []
     steps = round(seconds / 0.02)
     for step in range(1, steps + 1):
         way = begin + (np.array(to) - begin) * min(1.0, 1.5 * step / steps)

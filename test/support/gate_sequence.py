@@ -9,8 +9,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rule_output import RuleOutput
-from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limiting import shape
+from boundary_env_ros.core.gate.rules.evaluate import rule, shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.records.decision import RuleInput, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.vectors import Vector

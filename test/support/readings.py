@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.simulation.messages import Fields
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.readings import SensorReading
 
 
-def payloads(readings: Iterable[Reading], sensor: str) -> list[Any]:
+def payloads(readings: Iterable[SensorReading], sensor: str) -> list[Any]:
     """Return what a sensor measured, as far as it was not lost."""
     return [seen(r) for r in readings if r.sensor == sensor and not r.dropped]
 
 
-def seen(reading: Reading) -> Any:
+def seen(reading: SensorReading) -> Any:
     """Return what was measured by the names of the quantities, arrays of NumPy for several."""
     fields = reading.fields
     assert fields is not None

@@ -47,7 +47,7 @@ from boundary_env_ros.ros.processes import (
     running,
 )
 from boundary_env_ros.storage.contract_file import load, LoadedContract
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 
 DOMAINS = range(91, 100)
 """Domains of these tests, one for each world of each test worker."""

@@ -14,10 +14,10 @@ A cart that has the warehouse for itself, driven step by step.
 
 from __future__ import annotations
 
+from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_reset import ResetTarget
-from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.physics import CartGeometry
-from boundary_env_ros.simulation.readings import Reading, TruthReading
+from boundary_env_ros.simulation.hall_physics import CartGeometry
+from boundary_env_ros.simulation.readings import SensorReading, TruthReading
 from boundary_env_ros.simulation.warehouse import Warehouse
 
 
@@ -86,6 +86,6 @@ class WarehouseCart:
         """Hand the driver a command, m/s and rad/s; see :meth:`Warehouse.command`."""
         self._hall.command(0, linear, angular, arrived_ns)
 
-    def advance(self, until_ns: int) -> tuple[Reading, ...]:
+    def advance(self, until_ns: int) -> tuple[SensorReading, ...]:
         """Let time pass and return what is published by then; see :meth:`Warehouse.advance`."""
         return self._hall.advance(until_ns)

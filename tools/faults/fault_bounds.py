@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.cart_config import CartConfig
 
 Bound: TypeAlias = Callable[[Contract], float]
 

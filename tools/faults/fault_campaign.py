@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.rules.catalogue import Severity
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 from tools.faults.fault_kinds import Kind, KINDS, noticed_by_then, Safe, Trial, WINDOW
 from tools.faults.fault_world import FaultWorld, Layout, world_of
 from tools.faults.two_hosts import why_not

@@ -37,14 +37,14 @@ _SAME = 1e-6
 
 
 @frozen
-class Feedback:
+class MeasuredState:
     """One measured state of the command's dimensions."""
 
     captured: Stamp
     values: Vector
 
 
-class Place(NamedTuple):
+class AcknowledgedGroup(NamedTuple):
     """
     What an acknowledgement is of.
 
@@ -92,11 +92,11 @@ class Actuation:
     threshold: Vector
     patience: int
     angles: Collection[int] = ()
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, AcknowledgedGroup] = field(default_factory=dict)
     source: str = ''
     groups: Mapping[str, Vector | None] = field(default_factory=dict)
-    history: tuple[Feedback, ...] = ()
-    acknowledged: Mapping[str, tuple[Feedback, ...]] = field(default_factory=dict)
+    history: tuple[MeasuredState, ...] = ()
+    acknowledged: Mapping[str, tuple[MeasuredState, ...]] = field(default_factory=dict)
     pending: tuple[GateDecision, ...] = ()
 
     @classmethod
@@ -122,7 +122,7 @@ class Actuation:
             patience=to_nanoseconds(contract.safety.command_timeout),
             angles=contract.angles,
             places={
-                f'{ACKNOWLEDGEMENT}.{group.name}': Place(
+                f'{ACKNOWLEDGEMENT}.{group.name}': AcknowledgedGroup(
                     topics[group.acknowledgement.topic], part.start
                 )
                 for group, part in slices_of(contract.action)
@@ -133,7 +133,7 @@ class Actuation:
         )
 
     @property
-    def latest(self) -> Feedback | None:
+    def latest(self) -> MeasuredState | None:
         """Return the latest feedback."""
         return self.history[-1] if self.history else None
 
@@ -170,16 +170,16 @@ class Actuation:
         if name in self.places:
             if captured is None:
                 return self
-            feedback = Feedback(captured=captured, values=values)
+            feedback = MeasuredState(captured=captured, values=values)
             history = _appended(self.acknowledged.get(name, ()), feedback)
             return replace(self, acknowledged={**self.acknowledged, name: history})
         groups, history = {**self.groups, name: values}, self.history
         if captured is not None and None not in groups.values():
             whole = tuple(value for part in groups.values() for value in part or ())
-            history = _after(history, Feedback(captured=captured, values=whole))
+            history = _after(history, MeasuredState(captured=captured, values=whole))
         return replace(self, groups=groups, history=history)
 
-    def measured(self, feedback: Feedback) -> Actuation:
+    def measured(self, feedback: MeasuredState) -> Actuation:
         """Return it after a feedback of all groups; see :func:`_after`."""
         return replace(self, history=_after(self.history, feedback))
 
@@ -219,7 +219,7 @@ class Actuation:
         commanded = _nanoseconds(decision.commanded, self.latest)
         if commanded is None:
             return None
-        before: Feedback | None = None
+        before: MeasuredState | None = None
         for feedback in self.history:
             if feedback.captured.nanoseconds <= commanded:
                 before = feedback
@@ -261,11 +261,15 @@ class Actuation:
         )
 
 
-def _appended(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
+def _appended(
+    history: tuple[MeasuredState, ...], feedback: MeasuredState
+) -> tuple[MeasuredState, ...]:
     return (*history[1 - _HISTORY :], feedback)
 
 
-def _after(history: tuple[Feedback, ...], feedback: Feedback) -> tuple[Feedback, ...]:
+def _after(
+    history: tuple[MeasuredState, ...], feedback: MeasuredState
+) -> tuple[MeasuredState, ...]:
     """
     Return a history after a feedback; those captured before the last one are passed over.
 
@@ -284,7 +288,7 @@ def same_on_wire(one: float, other: float) -> bool:
 
 
 def _evidence(
-    decision: GateDecision, seen: Feedback, quantum: int, source: str
+    decision: GateDecision, seen: MeasuredState, quantum: int, source: str
 ) -> ActuationEvidence:
     """Return that a command was executed when that was seen, or at most a quantum (ns) before."""
     assert decision.commanded is not None  # only published commands are looked for
@@ -299,7 +303,7 @@ def _evidence(
     )
 
 
-def _nanoseconds(commanded: ClockReading | None, feedback: Feedback | None) -> int | None:
+def _nanoseconds(commanded: ClockReading | None, feedback: MeasuredState | None) -> int | None:
     """Return when a command was published, on the clock of the feedback; None if on no such."""
     if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
         return None

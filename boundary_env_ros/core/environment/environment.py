@@ -37,7 +37,12 @@ from boundary_env_ros.core.environment.environment_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.environment_state import Outputs, Setup, State, Step
+from boundary_env_ros.core.environment.environment_state import (
+    EnvironmentState,
+    Outputs,
+    Setup,
+    Step,
+)
 from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.records.decision import GateState, Reason
 from boundary_env_ros.core.records.episode import EpisodeStatus
@@ -48,7 +53,7 @@ from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.frozen import replace
 
 
-def step(state: State, event: InputEvent) -> Step:
+def step(state: EnvironmentState, event: InputEvent) -> Step:
     """
     Return what a state becomes by an event, and what comes of it.
 
@@ -78,7 +83,7 @@ class Environment:
     """
 
     def __init__(self, setup: Setup) -> None:
-        self.state = State.of(setup)
+        self.state = EnvironmentState.of(setup)
 
     def apply(self, event: InputEvent) -> Outputs:
         """
@@ -129,7 +134,7 @@ class Environment:
 # Sensors -----------------------------------------------------------------------------------------
 
 
-def _on_message(state: State, event: MessageArrived) -> Step:
+def _on_message(state: EnvironmentState, event: MessageArrived) -> Step:
     arrivals, heartbeats = state.arrivals, state.heartbeats
     if state.setup.lockstep:
         arrivals = arrivals.after(event.topic, event.captured, event.count)
@@ -139,11 +144,11 @@ def _on_message(state: State, event: MessageArrived) -> Step:
     return replace(state, arrivals=arrivals, heartbeats=heartbeats), ()
 
 
-def _on_reading(state: State, event: FieldRead) -> Step:
+def _on_reading(state: EnvironmentState, event: FieldRead) -> Step:
     return replace(state, buffer=state.buffer.after(event.name, event.reading)), ()
 
 
-def _on_measurement(state: State, event: GroupMeasured) -> Step:
+def _on_measurement(state: EnvironmentState, event: GroupMeasured) -> Step:
     actuation = state.actuation.after(event.name, event.values, event.captured)
     found: Outputs = ()
     if not state.decisions:
@@ -152,15 +157,15 @@ def _on_measurement(state: State, event: GroupMeasured) -> Step:
     return replace(state, actuation=actuation), found
 
 
-def _on_unusable(state: State, event: InputUnusable) -> Step:
+def _on_unusable(state: EnvironmentState, event: InputUnusable) -> Step:
     return replace(state, buffer=state.buffer.without(event.name, event.why)), ()
 
 
-def _on_sensors(state: State, event: SensorsRead) -> Step:
+def _on_sensors(state: EnvironmentState, event: SensorsRead) -> Step:
     return _proceed(state, event.now)
 
 
-def _proceed(state: State, now: ClockReading) -> Step:
+def _proceed(state: EnvironmentState, now: ClockReading) -> Step:
     """Start the episode, or close a step of lockstep, if all that it waits for has come."""
     if state.reset is not None:
         return starting.proceed(state, now)
@@ -169,7 +174,7 @@ def _proceed(state: State, now: ClockReading) -> Step:
     return state, ()
 
 
-def _on_end(state: State, event: EndEpisode) -> Step:
+def _on_end(state: EnvironmentState, event: EndEpisode) -> Step:
     declared, ending = state.setup.contract.episode.endings, event.ending
     if ending not in declared:
         raise RequestRejected(f'No such ending (expected {", ".join(declared)}, got {ending!r}).')
@@ -179,7 +184,7 @@ def _on_end(state: State, event: EndEpisode) -> Step:
 # Others ------------------------------------------------------------------------------------------
 
 
-def _on_gate(state: State, event: GateReported) -> Step:
+def _on_gate(state: EnvironmentState, event: GateReported) -> Step:
     status, now = event.status, event.now
     if status.digest != state.setup.digest or status.agent != state.setup.agent:
         return state, ()
@@ -188,15 +193,15 @@ def _on_gate(state: State, event: GateReported) -> Step:
     return _go_on_resetting(replace(state, gate=status, heartbeats=beats), now)
 
 
-def _on_recorder(state: State, event: RecorderReported) -> Step:
+def _on_recorder(state: EnvironmentState, event: RecorderReported) -> Step:
     return _go_on_resetting(state.with_heartbeats(recorder=event.now.steady), event.now)
 
 
-def _go_on_resetting(state: State, now: ClockReading) -> Step:
+def _go_on_resetting(state: EnvironmentState, now: ClockReading) -> Step:
     return (state, ()) if state.reset is None else starting.proceed(state, now)
 
 
-def _on_advance(state: State, event: WorldAdvanced) -> Step:
+def _on_advance(state: EnvironmentState, event: WorldAdvanced) -> Step:
     report, now = event.report.report, event.now
     if state.advance is None or report.id != state.advance.id:
         return state, ()
@@ -210,13 +215,13 @@ def _on_advance(state: State, event: WorldAdvanced) -> Step:
 # Time --------------------------------------------------------------------------------------------
 
 
-def _on_step(state: State, event: StepDue) -> Step:
+def _on_step(state: EnvironmentState, event: StepDue) -> Step:
     if not state.running or state.setup.lockstep:
         return state, ()
     return stepping.close(state, event.now, late=event.late)
 
 
-def _on_deadlines(state: State, event: DeadlinesDue) -> Step:
+def _on_deadlines(state: EnvironmentState, event: DeadlinesDue) -> Step:
     now = event.now
     if state.reset is not None:
         return starting.check_deadlines(state, now)
@@ -228,18 +233,18 @@ def _on_deadlines(state: State, event: DeadlinesDue) -> Step:
 # Other agents ------------------------------------------------------------------------------------
 
 
-def _on_start_delayed(state: State, event: StartDelayed) -> Step:
+def _on_start_delayed(state: EnvironmentState, event: StartDelayed) -> Step:
     if state.reset is None:
         return state, ()
     return replace(state, reset=replace(state.reset, delayed_by=event.why)), ()
 
 
-def _on_advance_delayed(state: State, event: AdvanceDelayed) -> Step:
+def _on_advance_delayed(state: EnvironmentState, event: AdvanceDelayed) -> Step:
     return state.with_heartbeats(own=event.now.steady), ()
 
 
 #: What is done at each kind of event.
-_ON: Mapping[type[InputEvent], Callable[[State, Any], Step]] = {
+_ON: Mapping[type[InputEvent], Callable[[EnvironmentState, Any], Step]] = {
     MessageArrived: _on_message,
     FieldRead: _on_reading,
     GroupMeasured: _on_measurement,

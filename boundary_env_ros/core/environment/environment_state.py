@@ -72,7 +72,7 @@ class Setup:
 
 
 @frozen
-class State:
+class EnvironmentState:
     """
     All that an environment remembers.
 
@@ -124,7 +124,7 @@ class State:
     gaps: int = 0
 
     @classmethod
-    def of(cls, setup: Setup) -> State:
+    def of(cls, setup: Setup) -> EnvironmentState:
         """Return that of an environment which is new."""
         contract, digest, topics = setup.contract, setup.digest, setup.topics
         id_ = StepId(digest=digest, agent=setup.agent, episode_id='')
@@ -182,9 +182,9 @@ class State:
         """Return whether the reset that goes on is the one that is asked for: no answer came."""
         return self.reset is not None and begin == self.begin
 
-    def forgotten(self) -> State:
+    def forgotten(self) -> EnvironmentState:
         """Return it without all that is of one episode alone."""
-        new = State.of(self.setup)
+        new = EnvironmentState.of(self.setup)
         return replace(
             new,
             episode=self.episode,
@@ -194,7 +194,7 @@ class State:
             sequence=self.sequence,
         )
 
-    def with_heartbeats(self, **heartbeats: Any) -> State:
+    def with_heartbeats(self, **heartbeats: Any) -> EnvironmentState:
         """Return it after heartbeats; see :class:`Heartbeats`."""
         return replace(self, heartbeats=replace(self.heartbeats, **heartbeats))
 
@@ -204,7 +204,7 @@ class State:
         now: ClockReading,
         outputs: Iterable[Output] = (),
         command_stamp: int = 0,
-    ) -> tuple[State, Outputs]:
+    ) -> tuple[EnvironmentState, Outputs]:
         """Return it after the world was asked to advance, and that as the last of some outputs."""
         advance = SimStepRequest(
             id=self.episode.at(self.episode.id.step + self.running),
@@ -240,4 +240,4 @@ class State:
         return replace(now, ros=replace(now.ros, nanoseconds=world))
 
 
-Step: TypeAlias = tuple[State, Outputs]
+Step: TypeAlias = tuple[EnvironmentState, Outputs]

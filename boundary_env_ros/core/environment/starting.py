@@ -15,7 +15,7 @@ from boundary_env_ros.core.environment.environment_events import (
     ServiceAnswered,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.environment_state import Output, State, Step
+from boundary_env_ros.core.environment.environment_state import EnvironmentState, Output, Step
 from boundary_env_ros.core.environment.reset import by_name, Resetting, tolerances
 from boundary_env_ros.core.environment.silence import policy_limit, recorder_silent
 from boundary_env_ros.core.environment.step_builder import Endings
@@ -45,7 +45,7 @@ _QUICK = 2.0
 # Beginning ---------------------------------------------------------------------------------------
 
 
-def on_begin(state: State, event: BeginEpisode) -> Step:
+def on_begin(state: EnvironmentState, event: BeginEpisode) -> Step:
     """
     Begin an episode: sample a start, and ask the world for it.
 
@@ -88,7 +88,7 @@ def on_begin(state: State, event: BeginEpisode) -> Step:
     return state, (*ended, first, *outputs)
 
 
-def end(state: State, found: Endings, now: ClockReading) -> Step:
+def end(state: EnvironmentState, found: Endings, now: ClockReading) -> Step:
     """End the episode, if there is one, by an ending from outside."""
     if state.reset is not None:
         [(ending, (_, message))] = found.items()
@@ -99,7 +99,7 @@ def end(state: State, found: Endings, now: ClockReading) -> Step:
 # Answers -----------------------------------------------------------------------------------------
 
 
-def on_world(state: State, event: WorldAnswered) -> Step:
+def on_world(state: EnvironmentState, event: WorldAnswered) -> Step:
     """Act on the robot's answer to the reset."""
     reset, answer = state.reset, event.answer
     if reset is None or not isinstance(reset.step, WorldStep):
@@ -114,7 +114,7 @@ def on_world(state: State, event: WorldAnswered) -> Step:
     return _next(state, reset, event.now)
 
 
-def on_service(state: State, event: ServiceAnswered) -> Step:
+def on_service(state: EnvironmentState, event: ServiceAnswered) -> Step:
     """Act on the answer of a service that the reset procedure called."""
     reset, service = state.reset, event.service
     if reset is None or not isinstance(reset.step, CallStep) or reset.step.service != service:
@@ -124,7 +124,7 @@ def on_service(state: State, event: ServiceAnswered) -> Step:
     return _next(state, reset, event.now, service)
 
 
-def on_confirmation(state: State, event: ConfirmReset) -> Step:
+def on_confirmation(state: EnvironmentState, event: ConfirmReset) -> Step:
     """
     Act on a person's answer to what the reset procedure asked.
 
@@ -145,7 +145,9 @@ def on_confirmation(state: State, event: ConfirmReset) -> Step:
     return _next(state, reset, event.now, user)
 
 
-def _next(state: State, reset: Resetting, now: ClockReading, confirmed_by: str = '') -> Step:
+def _next(
+    state: EnvironmentState, reset: Resetting, now: ClockReading, confirmed_by: str = ''
+) -> Step:
     """Go on to the next step of the reset, and say so where a person waits for that."""
     asked_a_person = bool(reset.prompt)
     reset, asked = reset.next(now, confirmed_by)
@@ -158,7 +160,7 @@ def _next(state: State, reset: Resetting, now: ClockReading, confirmed_by: str =
 # Going on ----------------------------------------------------------------------------------------
 
 
-def proceed(state: State, now: ClockReading) -> Step:
+def proceed(state: EnvironmentState, now: ClockReading) -> Step:
     """Go on with a reset as far as what came allows; with all of it the episode starts."""
     setup, reset = state.setup, state.reset
     assert reset is not None  # the caller knows that one goes on
@@ -210,8 +212,8 @@ def proceed(state: State, now: ClockReading) -> Step:
 
 
 def run(
-    state: State, at: ClockReading
-) -> tuple[State, tuple[EpisodeStatus, Transition, PrivilegedObservation]]:
+    state: EnvironmentState, at: ClockReading
+) -> tuple[EnvironmentState, tuple[EpisodeStatus, Transition, PrivilegedObservation]]:
     """Let an episode run whose reset is recorded, and observe what it starts from."""
     episode = state.episode.run()
     view = state.buffer.view(episode.at(0), at)
@@ -224,7 +226,7 @@ def run(
     return replace(state, episode=episode, before=view, buffer=buffer, info=''), outputs
 
 
-def fail(state: State, message: str, now: ClockReading) -> Step:
+def fail(state: EnvironmentState, message: str, now: ClockReading) -> Step:
     """End an episode whose reset goes on: it failed."""
     ending, by = endings.RESET_FAILED, state.setup.name
     view = state.buffer.view(state.episode.at(0), now)
@@ -242,7 +244,7 @@ def fail(state: State, message: str, now: ClockReading) -> Step:
     return state, (failed, status(state, now))
 
 
-def _record(state: State, now: ClockReading) -> ResetRecord:
+def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
     reset, begin = state.reset, state.begin
     assert reset is not None  # the caller knows that one goes on
     return ResetRecord(
@@ -268,7 +270,7 @@ def object_or_nothing(info: str) -> str:
 # What is waited for ------------------------------------------------------------------------------
 
 
-def check_deadlines(state: State, now: ClockReading) -> Step:
+def check_deadlines(state: EnvironmentState, now: ClockReading) -> Step:
     """End a reset that is past its deadline, or whose step is past its own; else go on with it."""
     reset = state.reset
     assert reset is not None  # the caller knows that one goes on
@@ -281,7 +283,7 @@ def check_deadlines(state: State, now: ClockReading) -> Step:
     return fail(state, why, now) if why else proceed(state, now)
 
 
-def lacking(state: State, now: ClockReading, *, alone: bool = False) -> tuple[str, ...]:
+def lacking(state: EnvironmentState, now: ClockReading, *, alone: bool = False) -> tuple[str, ...]:
     """Return what a reset waits for, in words; alone: apart from other agents."""
     contract, reset, buffer, gate = state.setup.contract, state.reset, state.buffer, state.gate
     assert reset is not None  # the caller knows that one goes on
@@ -309,7 +311,7 @@ def lacking(state: State, now: ClockReading, *, alone: bool = False) -> tuple[st
     return (*(found or buffer.unfit(state.world_time(now))), *delayed_by)
 
 
-def status(state: State, now: ClockReading) -> EpisodeStatus:
+def status(state: EnvironmentState, now: ClockReading) -> EpisodeStatus:
     """Return where the episode stands, to be latched for the others."""
     stamped, reset = replace(state.episode, stamp=now), state.reset
     if reset is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.environment_state import State
+from boundary_env_ros.core.environment.environment_state import EnvironmentState
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
@@ -39,13 +39,13 @@ SAFETY_GATE = 'safety_gate'
 
 
 def close_step(
-    state: State,
+    state: EnvironmentState,
     after: View,
     endings: Endings,
     *,
     late: float | None = None,
     actuated: Stamp | None = None,
-) -> tuple[State, Transition, tuple[ActuationEvidence, ...]]:
+) -> tuple[EnvironmentState, Transition, tuple[ActuationEvidence, ...]]:
     """
     Close the step that goes on.
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.environment.environment_events import Decided
-from boundary_env_ros.core.environment.environment_state import State, Step
+from boundary_env_ros.core.environment.environment_state import EnvironmentState, Step
 from boundary_env_ros.core.environment.silence import sensors_lost, silent
 from boundary_env_ros.core.environment.step_builder import close_step, Endings, is_on_new_action
 from boundary_env_ros.core.records.decision import GateDecision, holds_for_another, Verdict
@@ -13,7 +13,7 @@ from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 
 
-def on_decision(state: State, event: Decided) -> Step:
+def on_decision(state: EnvironmentState, event: Decided) -> Step:
     """Keep a decision of the gate for the step, and ask the world to advance (lockstep)."""
     decision, last = event.decision, state.sequence
     lost = 0 if last is None else max(0, decision.sequence - last - 1)
@@ -46,13 +46,13 @@ def on_decision(state: State, event: Decided) -> Step:
     return state.asking(period, event.now, command_stamp=stamp)
 
 
-def _was_before(state: State, decision: GateDecision) -> bool:
+def _was_before(state: EnvironmentState, decision: GateDecision) -> bool:
     """Return whether a decision is known to have been made before the episode ran."""
     since = elapsed(state.started, decision.received)
     return since is not None and since < 0.0
 
 
-def parties_lost(state: State, now: ClockReading) -> Endings:
+def parties_lost(state: EnvironmentState, now: ClockReading) -> Endings:
     """Return which parties have been silent for too long."""
     advancing = state.advance is not None
     found = silent(state.setup.contract, state.heartbeats, now, advancing=advancing)
@@ -60,7 +60,10 @@ def parties_lost(state: State, now: ClockReading) -> Endings:
 
 
 def close(
-    state: State, now: ClockReading, found: Endings | None = None, late: float | None = None
+    state: EnvironmentState,
+    now: ClockReading,
+    found: Endings | None = None,
+    late: float | None = None,
 ) -> Step:
     """
     Close the step that goes on.

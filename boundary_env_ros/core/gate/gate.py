@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.gate_events import Event
-from boundary_env_ros.core.gate.gate_state import State
+from boundary_env_ros.core.gate.gate_state import ReducerState
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -58,7 +58,7 @@ class Gate:
             contract, digest=digest, agent=agent, software_version=software_version
         )
         self.to_probe = self._reducer.to_probe
-        self.state = State.of(contract, digest=digest, agent=agent, topics=topics)
+        self.state = ReducerState.of(contract, digest=digest, agent=agent, topics=topics)
 
     def apply(self, event: Event, clock: Callable[[], ClockReading] | None = None) -> Decisions:
         """

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.driver_probe import DriverProbe
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.gate.lease import LeaseState
+from boundary_env_ros.core.gate.measurement_buffer import SensorReadings
 from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.sensor_buffer import SensorReadings
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     foreign_count,
@@ -24,13 +23,13 @@ from boundary_env_ros.core.records.decision import (
     Reason,
     RuntimeLimits,
 )
-from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 
 
 @frozen
-class State:
+class ReducerState:
     """
     All that a gate remembers.
 
@@ -84,7 +83,7 @@ class State:
     @classmethod
     def of(
         cls, contract: Contract, *, digest: str, agent: str, topics: Mapping[str, str]
-    ) -> State:
+    ) -> ReducerState:
         """
         Return that of a gate which is new.
 
@@ -125,7 +124,7 @@ class State:
         """The least and the greatest command, as strict as they are now."""
         return self.limits.low, self.limits.high
 
-    def without_command(self) -> State:
+    def without_command(self) -> ReducerState:
         """Return it without what was asked for, and that it was a stop."""
         return replace(
             self,
@@ -135,7 +134,7 @@ class State:
             reasons=(),
         )
 
-    def without_lease(self) -> State:
+    def without_lease(self) -> ReducerState:
         """Return it without the lease; what still moves under it is braked to the end first."""
         lease_state = self.lease_state
         if self.moving and not self.limits.lockstep:
@@ -145,7 +144,7 @@ class State:
         state = self.without_command()
         return replace(state, lease_state=replace(state.lease_state, lease=None))
 
-    def under_lease(self, lease: Lease, now: ClockReading) -> State:
+    def under_lease(self, lease: Lease, now: ClockReading) -> ReducerState:
         """Return it under a new lease; what still moves under the last one is braked first."""
         state = self.without_lease()
         return replace(
@@ -192,3 +191,24 @@ class State:
             runtime_limits=self.runtime_limits,
             stamp=now,
         )
+
+
+@frozen(kw_only=False)
+class Chunk:
+    """A request, and which of its actions is next; ``due`` is the steady time of its turn."""
+
+    request: ActionRequest
+    received: ClockReading
+    index: int
+    due: int
+
+    @property
+    def step(self) -> int:
+        """The step that the next action is meant for."""
+        return self.request.id.step + self.index
+
+    def next(self, period: float) -> Chunk | None:
+        """Return what is left after the next action; None if that was the last."""
+        if self.index + 1 >= self.request.horizon:
+            return None
+        return replace(self, index=self.index + 1, due=self.due + round(period * NANOSECONDS))

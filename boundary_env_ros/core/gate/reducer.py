@@ -5,7 +5,7 @@ The safety gate of one agent, as a function: state and event in, state and decis
 
 It reads no clock and keeps nothing: a run is its events, and to feed them again is to run it
 again. The lease is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
-its sensors by :mod:`boundary_env_ros.core.gate.sensor_buffer`, what it sent by
+its sensors by :mod:`boundary_env_ros.core.gate.measurement_buffer`, what it sent by
 :mod:`boundary_env_ros.core.gate.command_history`; what may be sent say the
 :mod:`boundary_env_ros.core.gate.rules`. Here the events come together.
 """
@@ -17,7 +17,6 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
-from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.driver_probe import DriverProbe, Phase
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
@@ -36,7 +35,7 @@ from boundary_env_ros.core.gate.gate_events import (
     WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.gate_state import State
+from boundary_env_ros.core.gate.gate_state import Chunk, ReducerState
 from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import (
     latency,
@@ -72,7 +71,7 @@ from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 
 Decisions = tuple[GateDecision, ...]
-Step = tuple[State, Decisions]
+Step = tuple[ReducerState, Decisions]
 
 
 class Reducer:
@@ -104,7 +103,7 @@ class Reducer:
             group.driver_timeout_probe for group in contract.action
         )
         #: What it does at each kind of event.
-        self._on: Mapping[type[Event], Callable[[State, Any], Step]] = {
+        self._on: Mapping[type[Event], Callable[[ReducerState, Any], Step]] = {
             Arm: self._arm,
             EpisodeTold: self._hear_environment,
             EmergencyStop: self._press,
@@ -121,7 +120,7 @@ class Reducer:
             Deactivate: self._deactivate,
         }
 
-    def step(self, state: State, event: Event) -> Step:
+    def step(self, state: ReducerState, event: Event) -> Step:
         """
         Return what a state becomes by an event, and what the gate decides then.
 
@@ -138,7 +137,7 @@ class Reducer:
 
     # Who is heard --------------------------------------------------------------------------------
 
-    def _arm(self, state: State, event: Arm) -> Step:
+    def _arm(self, state: ReducerState, event: Arm) -> Step:
         """Grant the lease for one episode, to the caller that arms the gate for it."""
         lease_state, now = state.lease_state, event.now
         lease_state.check(event.digest, event.agent)
@@ -151,7 +150,7 @@ class Reducer:
         lease = Lease(lease_id=event.lease_id, holder=event.client, episode_id=event.episode_id)
         return state.under_lease(lease, now), ()
 
-    def _refuse_unprobed(self, state: State) -> None:
+    def _refuse_unprobed(self, state: ReducerState) -> None:
         """Refuse an arming while it is not known that the drivers stop by themselves."""
         probe = state.probe
         if not self.to_probe or (probe is not None and probe.phase is Phase.DONE):
@@ -169,7 +168,7 @@ class Reducer:
             ResultCode.NOT_PROBED,
         )
 
-    def _refuse_unpublished(self, state: State) -> None:
+    def _refuse_unpublished(self, state: ReducerState) -> None:
         """
         Refuse an arming while a press of the emergency stop could not be heard.
 
@@ -184,7 +183,7 @@ class Reducer:
                 ResultCode.SENSOR_MISSING,
             )
 
-    def _refuse_unheard(self, state: State, now: ClockReading) -> None:
+    def _refuse_unheard(self, state: ReducerState, now: ClockReading) -> None:
         """
         Refuse an arming while a sensor that is needed is not heard, as by a gate that is new.
 
@@ -199,7 +198,7 @@ class Reducer:
                 ResultCode.SENSOR_MISSING,
             )
 
-    def _hear_environment(self, state: State, event: EpisodeTold) -> Step:
+    def _hear_environment(self, state: ReducerState, event: EpisodeTold) -> Step:
         """
         Take note of where the episode of the environment stands.
 
@@ -223,16 +222,16 @@ class Reducer:
             state = replace(state, last_request=now.steady)
         return self._resume(state, event)
 
-    def _press(self, state: State, event: EmergencyStop) -> Step:
+    def _press(self, state: ReducerState, event: EmergencyStop) -> Step:
         lease_state = state.lease_state.after_press(event.pressed)
         latches = lease_state.emergency and not state.lease_state.emergency
         state = replace(state, lease_state=lease_state)
         return self._run_timer(state, event) if latches else (state, ())
 
-    def _clear(self, state: State, event: ClearEmergencyStop) -> Step:
+    def _clear(self, state: ReducerState, event: ClearEmergencyStop) -> Step:
         return replace(state, lease_state=state.lease_state.cleared()).without_lease(), ()
 
-    def _tighten(self, state: State, event: Tighten) -> Step:
+    def _tighten(self, state: ReducerState, event: Tighten) -> Step:
         limits = tightened_limits(self._judge.limits, event.runtime_limits)
         leased = state.lease_state.lease is not None
         if not leased or limits.rate != state.limits.rate:
@@ -248,18 +247,18 @@ class Reducer:
 
     # What is noticed -----------------------------------------------------------------------------
 
-    def _measure(self, state: State, event: Measured) -> Step:
+    def _measure(self, state: ReducerState, event: Measured) -> Step:
         """Take a value of an input; in lockstep, decide what was waiting for it."""
         readings = state.readings.after(event.name, event.values, event.captured, event.now)
         state = replace(state, readings=readings)
         act = self._operate if event.name == OPERATOR else self._resume
         return act(state, event)
 
-    def _advance(self, state: State, event: WorldMoved) -> Step:
+    def _advance(self, state: ReducerState, event: WorldMoved) -> Step:
         readings = replace(state.readings, advanced=event.report)
         return self._resume(replace(state, readings=readings), event)
 
-    def _see_publishers(self, state: State, event: PublishersSeen) -> Step:
+    def _see_publishers(self, state: ReducerState, event: PublishersSeen) -> Step:
         health = replace(
             state.health,
             foreign_commands=event.foreign_commands,
@@ -268,16 +267,16 @@ class Reducer:
         )
         return replace(state, health=health), ()
 
-    def _start_timer(self, state: State, event: TimerStarted) -> Step:
+    def _start_timer(self, state: ReducerState, event: TimerStarted) -> Step:
         # A deactivation that was not brought to its end left the rest to the drivers.
         return replace(_let_go(state), health=replace(state.health, ticked=None)), ()
 
-    def _went_out(self, state: State, event: WentOut) -> Step:
+    def _went_out(self, state: ReducerState, event: WentOut) -> Step:
         return replace(state, commands=state.commands.gone_out(event.now)), ()
 
     # The probe of the drivers --------------------------------------------------------------------
 
-    def _begin_probe(self, state: State, event: ProbeDrivers) -> Step:
+    def _begin_probe(self, state: ReducerState, event: ProbeDrivers) -> Step:
         """Begin to measure the timeouts of the drivers; the protecting timer goes on with it."""
         if not self.to_probe:
             raise RequestRejected(
@@ -302,7 +301,7 @@ class Reducer:
         probe = DriverProbe.begun(self._contract, event.now)
         return replace(state.without_command(), probe=probe), ()
 
-    def _go_on_probing(self, state: State, probe: DriverProbe, at: Event) -> Step:
+    def _go_on_probing(self, state: ReducerState, probe: DriverProbe, at: Event) -> Step:
         inputs = self._inputs(state, Trigger.PROBE, at)
         measured = measured_command(state.limits, inputs.measurements)
         emitted = None if state.commands.command is None else state.commands.emitted
@@ -338,7 +337,7 @@ class Reducer:
 
     # What is asked for ---------------------------------------------------------------------------
 
-    def _request(self, state: State, event: Request) -> Step:
+    def _request(self, state: ReducerState, event: Request) -> Step:
         """
         Decide on a request, at once.
 
@@ -359,7 +358,7 @@ class Reducer:
         state = replace(state, pending=(request, now))
         return (state, ()) if overtaken is None else self._decide(state, *overtaken, event)
 
-    def _resume(self, state: State, at: Event) -> Step:
+    def _resume(self, state: ReducerState, at: Event) -> Step:
         """Go on with what waited for its turn or its sensors (lockstep)."""
         if state.pending is None:
             if not self._lockstep:
@@ -373,7 +372,7 @@ class Reducer:
 
     def _decide(
         self,
-        state: State,
+        state: ReducerState,
         request: ActionRequest,
         received: ClockReading,
         at: Event,
@@ -403,7 +402,7 @@ class Reducer:
         state = replace(state, lease_state=state.lease_state.heard(request))
         return self._act(state, asked, inputs, at)
 
-    def _act(self, state: State, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
+    def _act(self, state: ReducerState, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
         output, inputs = self._rule(state, inputs, at, chunk.request.action_for(chunk.step))
         state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
@@ -421,7 +420,7 @@ class Reducer:
         return self._emit(state, output, inputs, at, chunk)
 
     def _rule(
-        self, state: State, inputs: RuleInput, at: Event, wanted: Vector | None
+        self, state: ReducerState, inputs: RuleInput, at: Event, wanted: Vector | None
     ) -> tuple[RuleOutput, RuleInput]:
         """
         Rule on a request or on silence; return the inputs that it was ruled on by, too.
@@ -455,7 +454,7 @@ class Reducer:
             return stop, commanded
         return output, inputs
 
-    def _next_of_chunk(self, state: State, at: Event) -> Step:
+    def _next_of_chunk(self, state: ReducerState, at: Event) -> Step:
         """Decide on the next action of a chunk if its turn has come."""
         chunk, episode = state.chunk, state.lease_state.episode
         if chunk is None:
@@ -476,7 +475,7 @@ class Reducer:
             return self._give_way(state, chunk, Trigger.CHUNK, at)
         return self._act(state, chunk, self._inputs(state, Trigger.CHUNK, at), at)
 
-    def _hold_turn(self, state: State, at: Event) -> Step:
+    def _hold_turn(self, state: ReducerState, at: Event) -> Step:
         """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
         episode = state.lease_state.episode
         if not self._contract.agent_order or episode is None or not state.lease_state.running:
@@ -498,7 +497,7 @@ class Reducer:
 
     def _reject(
         self,
-        state: State,
+        state: ReducerState,
         asked: Chunk,
         results: tuple[RuleResult, ...],
         inputs: RuleInput,
@@ -516,14 +515,14 @@ class Reducer:
 
     # The operator --------------------------------------------------------------------------------
 
-    def _operate(self, state: State, at: Event) -> Step:
+    def _operate(self, state: ReducerState, at: Event) -> Step:
         """Decide on a command of the operator, if the switch is held."""
         held = state.readings.switch_held(at.now)
         if not held or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
 
-    def _give_way(self, state: State, asked: Chunk, trigger: Trigger, at: Event) -> Step:
+    def _give_way(self, state: ReducerState, asked: Chunk, trigger: Trigger, at: Event) -> Step:
         """
         Refuse an action of the policy while an operator has the robot.
 
@@ -535,7 +534,7 @@ class Reducer:
         state, refused = self._emit(state, output, inputs, at, asked)
         return replace(state, chunk=None), (*by_hand, *refused)
 
-    def _by_hand(self, state: State, at: Event) -> Step:
+    def _by_hand(self, state: ReducerState, at: Event) -> Step:
         """Decide on what the operator asks for."""
         command = state.readings.by_hand
         inputs = self._inputs(state, Trigger.OPERATOR, at)
@@ -550,11 +549,11 @@ class Reducer:
 
     # Silence -------------------------------------------------------------------------------------
 
-    def _run_timer(self, state: State, at: Event) -> Step:
+    def _run_timer(self, state: ReducerState, at: Event) -> Step:
         state, decisions = self._tick(state, at)
         return replace(state, health=state.health.after_tick(at.now)), decisions
 
-    def _tick(self, state: State, at: Event) -> Step:
+    def _tick(self, state: ReducerState, at: Event) -> Step:
         """
         Return what the timer makes the gate decide: what is asked first is answered first.
 
@@ -589,7 +588,7 @@ class Reducer:
         state, decisions = self._next_of_chunk(state, at)
         return (state, decisions) if decisions else self._send_again(state, in_force, inputs, at)
 
-    def _stop(self, state: State, stop: RuleOutput, inputs: RuleInput, at: Event) -> Step:
+    def _stop(self, state: ReducerState, stop: RuleOutput, inputs: RuleInput, at: Event) -> Step:
         """Stop the robot; at rest that is said once a period, and nothing of a place not known."""
         if not stop.results:
             return state, ()  # nothing was asked for yet, and nothing asks for a stop
@@ -602,7 +601,9 @@ class Reducer:
             return state, ()
         return self._emit(state, stop, inputs, at)
 
-    def _send_again(self, state: State, in_force: Vector, inputs: RuleInput, at: Event) -> Step:
+    def _send_again(
+        self, state: ReducerState, in_force: Vector, inputs: RuleInput, at: Event
+    ) -> Step:
         """Send the command in force again, where it is due: most ticks send nothing."""
         late, safety = inputs.since_request or 0.0, self._contract.safety
         again = safety.republish_period
@@ -613,7 +614,7 @@ class Reducer:
             return state, ()
         return self._emit(state, hold(state.limits, inputs, in_force), inputs, at)
 
-    def _wind_down(self, state: State, inputs: RuleInput, at: Event) -> Step:
+    def _wind_down(self, state: ReducerState, inputs: RuleInput, at: Event) -> Step:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         nowhere = False
@@ -629,7 +630,7 @@ class Reducer:
             state = replace(state, lease_state=replace(state.lease_state, lease=lease))
         return state, decisions
 
-    def _deactivate(self, state: State, event: Deactivate) -> Step:
+    def _deactivate(self, state: ReducerState, event: Deactivate) -> Step:
         probe = state.probe
         if probe is not None and probe.running:
             probe = probe.failed('the gate was deactivated')
@@ -653,7 +654,7 @@ class Reducer:
     # How it decides ------------------------------------------------------------------------------
 
     def _inputs(
-        self, state: State, trigger: Trigger, at: Event, asked: Chunk | None = None
+        self, state: ReducerState, trigger: Trigger, at: Event, asked: Chunk | None = None
     ) -> RuleInput:
         """Return what the rules are to know now."""
         now, commands, health = at.now, state.commands, state.health
@@ -701,7 +702,7 @@ class Reducer:
 
     def _emit(
         self,
-        state: State,
+        state: ReducerState,
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
@@ -725,7 +726,7 @@ class Reducer:
 
     def _decision(
         self,
-        state: State,
+        state: ReducerState,
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
@@ -754,7 +755,7 @@ class Reducer:
     # What would be -------------------------------------------------------------------------------
 
     def evaluate_actions(
-        self, state: State, actions: Sequence[Vector], now: ClockReading
+        self, state: ReducerState, actions: Sequence[Vector], now: ClockReading
     ) -> Decisions:
         """
         Return what would become of some actions if the lease holder asked for them now.
@@ -793,7 +794,7 @@ class Reducer:
             decisions.append(self._decision(state, output, inputs, at, chunk))
         return tuple(decisions)
 
-    def reach(self, state: State, now: ClockReading) -> tuple[Vector, Vector]:
+    def reach(self, state: ReducerState, now: ClockReading) -> tuple[Vector, Vector]:
         """
         Return the least and the greatest command that bounds and rate allow now, by dimension.
 
@@ -816,14 +817,14 @@ class Reducer:
         return reached(limits.low), reached(limits.high)
 
 
-def _braking_for_nobody(state: State) -> State:
+def _braking_for_nobody(state: ReducerState) -> ReducerState:
     """Return a state in which the robot is braked, as after a lease."""
     return replace(
         state, lease_state=replace(state.lease_state, braking=state.lease_state.no_step)
     )
 
 
-def _let_go(state: State) -> State:
+def _let_go(state: ReducerState) -> ReducerState:
     """Return a state without a lease, and with nothing in force."""
     state = state.without_command()
     return replace(

@@ -117,3 +117,10 @@ class EpisodeStatus:
             raise InvalidState(
                 f'No such move from {self.state.name} (expected {allowed}, got {to.name}).'
             )
+
+
+def status_by(*, terminated: bool, truncated: bool) -> EpisodeState:
+    """Return the status that the two flags stand for."""
+    if terminated:
+        return EpisodeState.TERMINATED
+    return EpisodeState.TRUNCATED if truncated else EpisodeState.RUNNING

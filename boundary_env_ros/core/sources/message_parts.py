@@ -17,20 +17,20 @@ from boundary_env_ros.frozen import frozen
 
 
 @frozen(kw_only=False)
-class Part:
+class MessagePart:
     """Field paths of one part of a message, and the unit of each."""
 
     paths: tuple[str, ...]
     unit: tuple[str, ...]
 
 
-Parts = Mapping[str, Part]
+Parts = Mapping[str, MessagePart]
 
 
-def _part(path: str, names: str, unit: str) -> Part:
+def _part(path: str, names: str, unit: str) -> MessagePart:
     """Return a part whose values have one unit; without names, it is the path itself."""
     paths = tuple('.'.join(filter(None, (path, name))) for name in (names.split() or ['']))
-    return Part(paths, (unit,) * len(paths))
+    return MessagePart(paths, (unit,) * len(paths))
 
 
 _XYZ, _XYZW = 'x y z', 'x y z w'
@@ -100,7 +100,7 @@ PARTS: Mapping[str, Parts] = {
     'sensor_msgs/msg/MagneticField': {'magnetic_field': _part('magnetic_field', _XYZ, 'T')},
     'sensor_msgs/msg/Temperature': {'temperature': _part('temperature', '', 'degC')},
     'sensor_msgs/msg/NavSatFix': {
-        'position': Part(('latitude', 'longitude', 'altitude'), ('deg', 'deg', 'm')),
+        'position': MessagePart(('latitude', 'longitude', 'altitude'), ('deg', 'deg', 'm')),
     },
     **{f'std_msgs/msg/{name}': {'data': _part('data', '', '')} for name in ('Bool', *_NUMBERS)},
 }

@@ -38,7 +38,7 @@ _STAMP = attrgetter('stamp')
 
 
 @frozen(kw_only=False)
-class Link:
+class TransformLink:
     """
     The pose of one frame in its parent.
 
@@ -77,8 +77,8 @@ class TransformBuffer:
 
     def __init__(self, keep: int = KEEP, topics: tuple[str, str] = ('/tf', '/tf_static')) -> None:
         self._keep, self._topics = keep, ' or '.join(topics)
-        self._static: dict[str, Link] = {}
-        self._moving: dict[str, list[Link]] = {}
+        self._static: dict[str, TransformLink] = {}
+        self._moving: dict[str, list[TransformLink]] = {}
 
     def take(self, message: Message, *, static: bool) -> None:
         """
@@ -95,7 +95,7 @@ class TransformBuffer:
             child = each.child_frame_id.lstrip('/')
             stamp = each.header.stamp.sec * NANOSECONDS + each.header.stamp.nanosec
             moved, turned = each.transform.translation, each.transform.rotation
-            link = Link(
+            link = TransformLink(
                 stamp,
                 each.header.frame_id.lstrip('/'),
                 (float(moved.x), float(moved.y), float(moved.z)),
@@ -118,7 +118,7 @@ class TransformBuffer:
         if refused:
             raise RecordError(refused)
 
-    def _insert(self, links: list[Link], link: Link) -> None:
+    def _insert(self, links: list[TransformLink], link: TransformLink) -> None:
         if links and link.stamp < links[-1].stamp - self._keep:
             links.clear()  # the clock was set back
         place = bisect_left(links, link.stamp, key=_STAMP)
@@ -133,7 +133,7 @@ class TransformBuffer:
         """Forget all poses but the static ones: the clock was set back."""
         self._moving.clear()
 
-    def look_up(self, target: str, source: str, stamp: int | None = None) -> Link:
+    def look_up(self, target: str, source: str, stamp: int | None = None) -> TransformLink:
         """
         Return the pose of a frame in another.
 
@@ -163,7 +163,7 @@ class TransformBuffer:
 
     def _between(
         self, target: str, source: str, stamp: int | None
-    ) -> tuple[list[tuple[str, Link]], list[tuple[str, Link]]]:
+    ) -> tuple[list[tuple[str, TransformLink]], list[tuple[str, TransformLink]]]:
         """Return the links from both frames to the first that both are in."""
         ups, why = self._to_root(source, stamp)
         downs, why_down = self._to_root(target, stamp)
@@ -187,9 +187,11 @@ class TransformBuffer:
             )
         return ups[: over_source.index(common)], downs[: over_target.index(common)]
 
-    def _to_root(self, frame: str, stamp: int | None) -> tuple[list[tuple[str, Link]], str]:
+    def _to_root(
+        self, frame: str, stamp: int | None
+    ) -> tuple[list[tuple[str, TransformLink]], str]:
         """Return the links from a frame upwards as far as they are known, and why no further."""
-        links: list[tuple[str, Link]] = []
+        links: list[tuple[str, TransformLink]] = []
         over = {frame}
         while True:
             try:
@@ -206,7 +208,7 @@ class TransformBuffer:
             frame = link.parent
             over.add(frame)
 
-    def _link(self, child: str, stamp: int | None) -> Link | None:
+    def _link(self, child: str, stamp: int | None) -> TransformLink | None:
         """Return the pose of a frame in its parent at an instant; None for a root."""
         links = self._moving.get(child)
         if links is None:
@@ -334,7 +336,7 @@ class TransformFields:
                 yield item, as_message(link, stamp)
 
 
-def as_message(link: Link, stamp: int) -> Message:
+def as_message(link: TransformLink, stamp: int) -> Message:
     """Return what reads like a ``geometry_msgs/msg/TransformStamped``."""
     seconds, nanoseconds = divmod(stamp, NANOSECONDS)
     return SimpleNamespace(
@@ -346,7 +348,7 @@ def as_message(link: Link, stamp: int) -> Message:
     )
 
 
-def _fault(link: Link, child: str) -> str:
+def _fault(link: TransformLink, child: str) -> str:
     """Return what was expected of a transform that cannot be used; empty: it can."""
     if not child or not link.parent or child == link.parent:
         return f'two frames, got {link.parent!r} and {child!r}'
@@ -358,26 +360,29 @@ def _fault(link: Link, child: str) -> str:
 
 
 def _joined(
-    ups: list[tuple[str, Link]], downs: list[tuple[str, Link]], target: str, stamp: int
-) -> Link:
+    ups: list[tuple[str, TransformLink]],
+    downs: list[tuple[str, TransformLink]],
+    target: str,
+    stamp: int,
+) -> TransformLink:
     """Return the pose at the end of a chain: up from the source, and down to the target."""
     above = _product([link for _, link in reversed(ups)])
     below = _product([link for _, link in reversed(downs)])
     back = _conjugate(below.rotation)
     offset = tuple(a - b for a, b in zip(above.translation, below.translation, strict=True))
-    return Link(stamp, target, _turned(back, offset), _times(back, above.rotation))
+    return TransformLink(stamp, target, _turned(back, offset), _times(back, above.rotation))
 
 
-def _product(links: list[Link]) -> Link:
-    result = Link(0, '', (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+def _product(links: list[TransformLink]) -> TransformLink:
+    result = TransformLink(0, '', (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
     for link in links:
         moved = _turned(result.rotation, link.translation)
         where = tuple(a + b for a, b in zip(result.translation, moved, strict=True))
-        result = Link(0, '', where, _times(result.rotation, link.rotation))
+        result = TransformLink(0, '', where, _times(result.rotation, link.rotation))
     return result
 
 
-def _interpolated(older: Link, newer: Link, stamp: int) -> Link:
+def _interpolated(older: TransformLink, newer: TransformLink, stamp: int) -> TransformLink:
     """Return a pose between two: linear in the translation, an even turn the shorter way round."""
     share = (stamp - older.stamp) / (newer.stamp - older.stamp)
     where = tuple(
@@ -394,7 +399,7 @@ def _interpolated(older: Link, newer: Link, stamp: int) -> Link:
     turned = tuple(
         first * a + second * b for a, b in zip(older.rotation, newer.rotation, strict=True)
     )
-    return Link(stamp, older.parent, where, turned)
+    return TransformLink(stamp, older.parent, where, turned)
 
 
 def _times(first: Vector, second: Vector) -> Vector:

@@ -40,25 +40,25 @@ from boundary_env_ros.evidence.audit.findings import (
     UNKNOWN,
 )
 from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes, link
-from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
+from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import REACH
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
+    AuditTerms,
     Check,
-    Link,
+    DecisionLink,
     Mismatch,
     NotChecked,
-    Scene,
-    Terms,
+    StepContext,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
+from boundary_env_ros.evidence.audit.rules.catalogue import AuditRule, RECOMPUTED, RULE, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import FieldDifference
-from boundary_env_ros.evidence.replay.decisions import DecisionsAgain, key_of
+from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
@@ -141,12 +141,12 @@ class Auditor:
         if contract is not None and topics:
             self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
         self._of_another = of_another
-        self._terms: Terms | None = None
+        self._terms: AuditTerms | None = None
         self._again: Rerun | None = None
         if contract is not None:
             digest = digest_of(contract)
             judge = Judge(contract, digest=digest)
-            self._terms = Terms(contract=contract, digest=digest, judge=judge)
+            self._terms = AuditTerms(contract=contract, digest=digest, judge=judge)
             self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
@@ -177,7 +177,7 @@ class Auditor:
         """Return what is missing to make a check; empty if nothing is."""
         return (self._missing or NO_CONTRACT) if check.contract and self._terms is None else ''
 
-    def _lacking_for(self, rule: Rule) -> str:
+    def _lacking_for(self, rule: AuditRule) -> str:
         """Return what is missing to run again, or to look at the raw messages, for a rule."""
         needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
         if needed and self._terms is None:
@@ -509,7 +509,7 @@ class Auditor:
             agent.first_carried = agent.first_carried or decision
             links.append(agent.carried)
             agent.fresh = False
-        scene = Scene(
+        scene = StepContext(
             now=now,
             first=self._first,
             last=last,
@@ -575,7 +575,7 @@ class Auditor:
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def _check_link(self, one: Link, of: StepId, checks: Sequence[Check]) -> None:
+    def _check_link(self, one: DecisionLink, of: StepId, checks: Sequence[Check]) -> None:
         for check in checks:
             for found in check.look(one):
                 placed = replace(found, field=f'{one.place}.{found.field}')

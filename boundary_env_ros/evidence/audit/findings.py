@@ -55,7 +55,7 @@ EXCUSES: Mapping[str, str] = {
 }
 
 
-class Outcome(Enum):
+class AuditOutcome(Enum):
     """
     What a record can be relied on for.
 
@@ -185,19 +185,23 @@ class AuditReport:
         return self.count(Severity.FATAL) == 0
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> AuditOutcome:
         """Return what the record can be relied on for."""
         if not self.ok:
-            return Outcome.CONTRADICTED
+            return AuditOutcome.CONTRADICTED
         own = OWN.intersection(self.excused.get('lost', ()))
         unknown = any(item.why in (NO_CONTRACT, UNDECIDED) for item in self.not_checked)
         missing = self.lacking or own or 'gap' in self.excused or self.unlike.unknown
         if unknown or missing or 'record-closed' in self.counts:
-            return Outcome.INCOMPLETE
+            return AuditOutcome.INCOMPLETE
         if self.is_all_checked and not self.counts:
-            return Outcome.SUPPORTED
+            return AuditOutcome.SUPPORTED
         alone = all(item.why == ALONE for item in self.not_checked)
-        return Outcome.CONSISTENT if self.counts or self.beyond or not alone else Outcome.PASSED
+        return (
+            AuditOutcome.CONSISTENT
+            if self.counts or self.beyond or not alone
+            else AuditOutcome.PASSED
+        )
 
     @property
     def is_all_checked(self) -> bool:
@@ -231,14 +235,14 @@ class AuditReport:
         found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
         found = f'{found} in {size}'
         head = f'Audit: {outcome.name}.'
-        if outcome is Outcome.PASSED:
+        if outcome is AuditOutcome.PASSED:
             yield f'{head} Nothing in this transition is wrong or missing; {found}.'
-        elif outcome is Outcome.SUPPORTED:
+        elif outcome is AuditOutcome.SUPPORTED:
             yield f'{head} {size} keep all {len(RULE)} rules.'
-        elif outcome is Outcome.CONSISTENT:
+        elif outcome is AuditOutcome.CONSISTENT:
             why = 'Something is suspicious' if self.is_all_checked else 'Not all could be checked'
             yield f'{head} {why}; {found}.'
-        elif outcome is Outcome.INCOMPLETE:
+        elif outcome is AuditOutcome.INCOMPLETE:
             yield f'{head} A part of the record is missing; {found}.'
         else:
             yield f'{head} {found}.'

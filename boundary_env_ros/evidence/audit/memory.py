@@ -20,12 +20,12 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.rules.base import (
-    Link,
-    Terms,
+    AuditTerms,
+    DecisionLink,
 )
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.replay.decisions import DecisionsAgain
+from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
 EPISODES, WINDOW, RECENT = 65_536, 1024, 64
@@ -46,11 +46,16 @@ EMITTED = 3
 
 
 def link(
-    last: Link | None, decision: GateDecision, place: str, terms: Terms | None, *, direct: bool
-) -> Link:
+    last: DecisionLink | None,
+    decision: GateDecision,
+    place: str,
+    terms: AuditTerms | None,
+    *,
+    direct: bool,
+) -> DecisionLink:
     """Return the next decision of a gate in the chain of its decisions."""
     if last is None:
-        return Link(decision=decision, place=place, direct=direct, terms=terms)
+        return DecisionLink(decision=decision, place=place, direct=direct, terms=terms)
     before = last.decision
     request, trigger = before.request, before.trigger
     refused = before.verdict is Verdict.REJECTED
@@ -63,7 +68,7 @@ def link(
         ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
     if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
         obeyed = before
-    return Link(
+    return DecisionLink(
         decision=decision,
         place=place,
         before=before,
@@ -142,11 +147,11 @@ class Agent:
     named: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
     first_carried: GateDecision | None = None
-    carried: Link | None = None
+    carried: DecisionLink | None = None
     first_sent: GateDecision | None = None
     carried_again: DecisionsAgain | None = None
     sent_again: DecisionsAgain | None = None
-    sent: Link | None = None
+    sent: DecisionLink | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)

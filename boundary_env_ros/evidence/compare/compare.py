@@ -15,12 +15,12 @@ from pathlib import Path
 from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.compare.comparison import Comparison, Finding
+from boundary_env_ros.evidence.compare.comparison import Comparison, ComparisonFinding
 from boundary_env_ros.evidence.compare.features import units_of, Values
 from boundary_env_ros.evidence.compare.permutation import Deals, enough
-from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.compare.side import ComparedRun, read_side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
-from boundary_env_ros.evidence.contract_difference import Difference, difference
+from boundary_env_ros.evidence.contract_difference import ContractDifference, difference
 from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.run_files import Progress, Run
 
@@ -72,11 +72,11 @@ def compare_paths(
     return compare(*sides, agent=who)
 
 
-def compare(a: Side, b: Side, *, agent: str) -> Comparison:
+def compare(a: ComparedRun, b: ComparedRun, *, agent: str) -> Comparison:
     """Compare what was read of two runs."""
     contracts = difference(a.contract, b.contract)
     obstacles = [*_breaking(contracts), *_pooled(a, b), *_too_few(a, b)]
-    findings: list[Finding] = []
+    findings: list[ComparisonFinding] = []
     untested: dict[str, str] = {}
     least = 1.0
     if not obstacles:
@@ -140,7 +140,7 @@ def _without_latency(values: Values) -> Values:
     return {name: numbers for name, numbers in values.items() if not name.startswith('latency.')}
 
 
-def _breaking(contracts: Difference) -> Iterator[str]:
+def _breaking(contracts: ContractDifference) -> Iterator[str]:
     for change in contracts.changes:
         if change.meaning is Meaning.BREAKING:
             yield (
@@ -149,7 +149,7 @@ def _breaking(contracts: Difference) -> Iterator[str]:
             )
 
 
-def _pooled(a: Side, b: Side) -> Iterator[str]:
+def _pooled(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
     """Yield what makes the episodes of one side no one thing that could be compared."""
     for side in (a, b):
         origins = zip(*{episode.of.origin for episode in side.episodes}, strict=True)
@@ -163,7 +163,7 @@ def _pooled(a: Side, b: Side) -> Iterator[str]:
                 )
 
 
-def _too_few(a: Side, b: Side) -> Iterator[str]:
+def _too_few(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
     for side in (a, b):
         if len(side.episodes) < 2:
             left = ', '.join(f'{count}: {why}' for why, count in side.left_out.items())
@@ -185,7 +185,7 @@ def _too_weak(deals: Deals, tests: int) -> Iterator[str]:
         )
 
 
-def _notes(a: Side, b: Side) -> Iterator[str]:
+def _notes(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
     same = {e.of.key for e in a.episodes} & {e.of.key for e in b.episodes}
     if same:
         yield (

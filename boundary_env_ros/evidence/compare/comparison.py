@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.key import Meaning
-from boundary_env_ros.evidence.compare.side import Side
-from boundary_env_ros.evidence.contract_difference import Difference
+from boundary_env_ros.evidence.compare.side import ComparedRun
+from boundary_env_ros.evidence.contract_difference import ContractDifference
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.frozen import frozen
 
@@ -45,7 +45,7 @@ class Quantity:
 
 
 @frozen
-class Finding:
+class ComparisonFinding:
     """
     One family of quantities, tested.
 
@@ -106,13 +106,13 @@ class Comparison:
 
     """
 
-    a: Side
-    b: Side
+    a: ComparedRun
+    b: ComparedRun
     agent: str
-    contracts: Difference
+    contracts: ContractDifference
     obstacles: tuple[str, ...]
     notes: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[ComparisonFinding, ...]
     untested: Mapping[str, str]
     alpha: float
     least: float
@@ -123,7 +123,7 @@ class Comparison:
         return not self.obstacles
 
     @property
-    def differences(self) -> tuple[Finding, ...]:
+    def differences(self) -> tuple[ComparisonFinding, ...]:
         """Return the findings that are differences, the greatest first."""
         found = [finding for finding in self.findings if finding.shown]
         return tuple(sorted(found, key=lambda finding: -finding.size))

@@ -12,7 +12,7 @@ from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.evidence.episodes import Episode, Step
+from boundary_env_ros.evidence.episodes import Episode, EpisodeStep
 from boundary_env_ros.evidence.response import Motion
 
 
@@ -78,7 +78,7 @@ class EpisodeRecord:
     reasons: Counter[str] = field(default_factory=Counter)
     terms: dict[str, float] = field(default_factory=dict)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: EpisodeStep) -> None:
         """Take its next step."""
         now = step.transition
         self.imported = self.imported or is_import(now)

@@ -37,7 +37,7 @@ _TIE = 1e-9
 
 
 @frozen
-class Compared:
+class TestedFamily:
     """
     One family of quantities, tested together.
 
@@ -108,7 +108,7 @@ class Deals:
             random = np.random.default_rng(_SEED)
             self._rows = random.permuted(np.tile(one, (drawn, 1)), axis=1)
 
-    def test(self, first: Array, second: Array, *, alpha: float) -> Compared | None:
+    def test(self, first: Array, second: Array, *, alpha: float) -> TestedFamily | None:
         """
         Test whether the means differ.
 
@@ -153,7 +153,7 @@ class Deals:
         )
         each[~varies] = np.nan
         low, high = self._intervals(found, dealt, shifted, varies, alpha)
-        return Compared(
+        return TestedFamily(
             each=each,
             first=means[0],
             second=means[1],

@@ -18,7 +18,7 @@ from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.evidence.summary.statistics import Proportion
 
 
-class Compared(NamedTuple):
+class ComparedEpisode(NamedTuple):
     """One whole episode: what was read of it, its reset's options, and what it is compared in."""
 
     of: Episode
@@ -28,7 +28,7 @@ class Compared(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Side:
+class ComparedRun:
     """
     What a run is compared by.
 
@@ -47,7 +47,7 @@ class Side:
 
     name: str
     contract: Contract
-    episodes: list[Compared] = field(default_factory=list)
+    episodes: list[ComparedEpisode] = field(default_factory=list)
     success: Proportion = field(default_factory=Proportion)
     success_of_terminated: Proportion = field(default_factory=Proportion)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class Side:
         """Return how many episodes each client had."""
         return Counter(episode.of.origin.client for episode in self.episodes)
 
-    def add(self, one: Compared) -> None:
+    def add(self, one: ComparedEpisode) -> None:
         """Take an episode that is compared."""
         self.episodes.append(one)
         if self.contract.task.name and one.of.judged:
@@ -85,7 +85,7 @@ class Side:
 
 def read_side(
     steps: Episodes, contract: Contract, *, name: str, agent: str, client: str = ''
-) -> Side:
+) -> ComparedRun:
     """
     Read a run.
 
@@ -103,7 +103,7 @@ def read_side(
         Whose episodes, if not those of all clients.
 
     """
-    side = Side(name=name, contract=contract)
+    side = ComparedRun(name=name, contract=contract)
     for step in steps:
         first = step.episode.first
         if first.id.agent != agent:
@@ -118,7 +118,7 @@ def read_side(
                 continue
             options = first.reset.options if first.reset else ''
             values = features(record, contract)
-            side.add(Compared(step.episode, options, record.imported, values))
+            side.add(ComparedEpisode(step.episode, options, record.imported, values))
     return side
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.evidence.compare.comparison import Finding, Quantity
+from boundary_env_ros.evidence.compare.comparison import ComparisonFinding, Quantity
 from boundary_env_ros.evidence.compare.features import Values
 from boundary_env_ros.evidence.compare.permutation import Deals, holm, NO_SPREAD
 from boundary_env_ros.frozen import replace
@@ -28,7 +28,7 @@ def findings_of(
     *,
     alpha: float,
     units: Mapping[str, Mapping[str, str]],
-) -> tuple[list[Finding], dict[str, str]]:
+) -> tuple[list[ComparisonFinding], dict[str, str]]:
     """
     Test every family of numbers that any episode has.
 
@@ -51,7 +51,7 @@ def findings_of(
         Families that were not, and why.
 
     """
-    findings: list[Finding] = []
+    findings: list[ComparisonFinding] = []
     untested: dict[str, str] = {}
     for family in dict.fromkeys(name for values in (*first, *second) for name in values):
         some = [values[family] for values in (*first, *second) if family in values]
@@ -59,7 +59,7 @@ def findings_of(
         one, other = (_rows(family, labels, side) for side in (first, second))
         names = units.get(family, {})
         found = _finding(family, labels, names, one, other, deals, alpha)
-        if isinstance(found, Finding):
+        if isinstance(found, ComparisonFinding):
             findings.append(found)
         elif found:
             untested[family] = found
@@ -84,7 +84,7 @@ def _finding(
     second: Array,
     deals: Deals,
     alpha: float,
-) -> Finding | str:
+) -> ComparisonFinding | str:
     """Return what the test of one family gives; if it cannot be tested, why, or empty."""
     counts = [int(np.isfinite(side).any(axis=1).sum()) for side in (first, second)]
     sides = (len(first), len(second))
@@ -110,7 +110,7 @@ def _finding(
         for i, label in enumerate(labels)
     ]
     quantities.sort(key=lambda q: (math.isnan(q.p), q.p, -abs(np.nan_to_num(q.size))))
-    return Finding(
+    return ComparisonFinding(
         name=family,
         p=tested.p,
         corrected=tested.p,
@@ -119,7 +119,7 @@ def _finding(
     )
 
 
-def _corrected(finding: Finding, corrected: float, alpha: float) -> Finding:
+def _corrected(finding: ComparisonFinding, corrected: float, alpha: float) -> ComparisonFinding:
     """Return a finding that knows how many there are."""
     factor = corrected / finding.p if finding.p > 0.0 else 1.0
     quantities = tuple(replace(q, p=min(q.p * factor, 1.0)) for q in finding.quantities)

@@ -12,7 +12,7 @@ import textwrap
 from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.records.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
-from boundary_env_ros.evidence.compare.side import Side
+from boundary_env_ros.evidence.compare.side import ComparedRun
 from boundary_env_ros.terminal import table
 
 #: Differences that are told one by one, and quantities of each.
@@ -52,7 +52,7 @@ def _method(comparison: Comparison) -> str:
     )
 
 
-def _identity(side: Side) -> str:
+def _identity(side: ComparedRun) -> str:
     """Return what a side is, without its name."""
     clients = ', '.join(name or '(unnamed)' for name in side.clients)
     told = side.to_json()

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.export.episodes import Sight, Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.frozen import replace
 
@@ -81,7 +81,7 @@ class Repairs:
         for name, count in self.filled.items():
             yield f'{name!r} of {count} steps is filled with that of the step before'
 
-    def complete(self, steps: Iterable[Step], layout: Layout) -> Iterator[Step]:
+    def complete(self, steps: Iterable[DatasetStep], layout: Layout) -> Iterator[DatasetStep]:
         """
         Yield steps that lack nothing.
 
@@ -93,7 +93,7 @@ class Repairs:
             What the data set has of them.
 
         """
-        last: Step | None = None  # the step before, if its episode has begun
+        last: DatasetStep | None = None  # the step before, if its episode has begun
         for step in steps:
             self.steps += 1
             lacking = [*_lacking(step.before, layout)]
@@ -113,7 +113,7 @@ class Repairs:
             last = None if step.last else whole
 
 
-def _held(layout: Layout, last: Step) -> Vector:
+def _held(layout: Layout, last: DatasetStep) -> Vector:
     """Return the action that keeps the command of a step: the same again, of a difference none."""
     groups = layout.contract.action
     kinds = (group.kind for group in groups for _ in range(group.action_size))

@@ -16,7 +16,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Key, without_process
 from boundary_env_ros.evidence.export.complete import Repairs
 from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
-from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.formats import (
     FORMATS,
     MOST_REPAIRED,
@@ -243,7 +243,7 @@ def _steps(
     images: tuple[FieldSpec, ...],
     gaps: Gaps,
     chosen: _Chosen,
-) -> Iterator[Step]:
+) -> Iterator[DatasetStep]:
     """Yield the steps of an agent in the episodes that are wanted."""
     pictures = RecordedImages(run.source, images) if images else None
     stream = EpisodeStream(contract, agent, images, pictures, gaps, chosen.labels)

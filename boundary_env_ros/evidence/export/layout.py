@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.records.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.evidence.export.episodes import Sight, Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
+from boundary_env_ros.evidence.export.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.frozen import frozen
 
 Array = npt.NDArray[Any]
@@ -88,7 +88,7 @@ _ACTIONS: Mapping[str, str] = {
     'commanded': 'sent to the robot in answer to it, command space; NaN: nothing was',
     'measured': 'what the robot did, command space; NaN: not measured',
 }
-_FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
+_FLAGS: Mapping[str, tuple[str, str, Callable[[DatasetStep], Any]]] = {
     'action_origin': (
         'int64',
         'of the applied action: 0 unknown, 1 admitted, 2 last command, 3 held, 4 requested',
@@ -205,7 +205,7 @@ class Layout:
 
     # Values --------------------------------------------------------------------------------------
 
-    def step_values(self, step: Step) -> dict[str, Any]:
+    def step_values(self, step: DatasetStep) -> dict[str, Any]:
         """Return the columns of a step."""
         now = step.transition
         times = {name: getattr(now, name, None) for name in _TIMES}
@@ -269,7 +269,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
 ABOUT = tuple(Column(name=name, dtype=kind, text=text) for name, (kind, text) in _ABOUT.items())
 
 
-def about(step: Step) -> dict[str, str | int | bool]:
+def about(step: DatasetStep) -> dict[str, str | int | bool]:
     """Return what is said of the episode of a step: a value for each of :data:`ABOUT`."""
     now = step.transition
     return {
@@ -281,3 +281,6 @@ def about(step: Step) -> dict[str, str | int | bool]:
         'contract_digest': now.id.digest,
         'label': step.label,
     }
+
+
+#: How LeRobot's robots end the name of a joint, by what is measured or commanded of it.

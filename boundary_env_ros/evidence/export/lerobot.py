@@ -21,7 +21,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.errors import needed, RecordError
 from boundary_env_ros.evidence.episodes import Episode
-from boundary_env_ros.evidence.export.episodes import Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetStep
 from boundary_env_ros.evidence.export.layout import ABOUT, about, Column, Layout, TEXT
 
 STATE, ACTION = 'observation.state', 'action'
@@ -117,7 +117,7 @@ class LeRobotWriter:
             **{name: value for name, value in fast.items() if name in known},
         )
 
-    def step(self, step: Step) -> None:
+    def step(self, step: DatasetStep) -> None:
         """Write a step; the last one of its episode ends it."""
         layout = self._layout
         values = layout.step_values(step) | layout.sight_values(step.before)

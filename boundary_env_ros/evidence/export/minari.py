@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import MissingDependency, needed
 from boundary_env_ros.evidence.episodes import Episode
-from boundary_env_ros.evidence.export.episodes import Sight, Step
+from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
@@ -88,7 +88,7 @@ class MinariWriter:
     def begin(self, episodes: Sequence[Episode], *, labelled: bool) -> None:
         """Do nothing: an episode is written once it is whole."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: DatasetStep) -> None:
         """Take a step; the last one of its episode writes it."""
         layout, rows = self._layout, self._rows
         if not rows:
@@ -113,7 +113,7 @@ class MinariWriter:
         _append(self._rows, 'observations', layout.observation(sight) | layout.pixels(sight))
         _append(self._rows, 'infos', {**values, **layout.sight_values(sight)})
 
-    def _action(self, step: Step) -> Any:
+    def _action(self, step: DatasetStep) -> Any:
         groups = self._layout.contract.action
         if len({group.kind in NUMBERS for group in groups}) == 1:
             return _action(groups, step.applied)

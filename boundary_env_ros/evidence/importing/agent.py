@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.environment_events import (
     GroupMeasured,
     InputEvent,
 )
-from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.environment_state import EnvironmentState, Setup
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.starting import run
 from boundary_env_ros.core.environment.step_builder import close_step
@@ -125,7 +125,8 @@ class ImportedAgent:
             name=DECLARER,
         )
         self._state = self._idle = replace(
-            State.of(setup), actuation=Actuation.of(contract, listened.names, drivers_heard=False)
+            EnvironmentState.of(setup),
+            actuation=Actuation.of(contract, listened.names, drivers_heard=False),
         )
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present

@@ -32,8 +32,8 @@ from boundary_env_ros.evidence.importing.writing import ImportWriter
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import new_folder
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
-from boundary_env_ros.storage.reader import Bag, open_bag
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
+from boundary_env_ros.storage.record_reader import Bag, open_bag
 from boundary_env_ros.storage.records import Message as Recorded
 
 MakeCut = Callable[[int], Cut]
@@ -105,7 +105,7 @@ def import_bag(
     Parameters
     ----------
     path
-        A bag of any storage; see :func:`boundary_env_ros.storage.reader.open_bag`.
+        A bag of any storage; see :func:`boundary_env_ros.storage.record_reader.open_bag`.
     out
         Folder of the run; nothing must be there.
     loaded

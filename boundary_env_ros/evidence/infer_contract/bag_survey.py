@@ -10,13 +10,12 @@ from pathlib import Path
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
-from boundary_env_ros.evidence.infer_contract.pace import Pace
-from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
+from boundary_env_ros.evidence.infer_contract.survey import Pace, TopicSurvey
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, definition_text, not_cdr
 from boundary_env_ros.storage.definitions import full_name, parse_definition
 from boundary_env_ros.storage.message_types import MessageTypes
-from boundary_env_ros.storage.reader import open_bag
+from boundary_env_ros.storage.record_reader import open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""

@@ -68,7 +68,7 @@ _NEVER = 'in every message that was seen, so it would never be fresh'
 _DISAGREE = 10
 
 
-class Unfit(ValueError):
+class UndraftedTopic(ValueError):
     """Raised when nothing can be made of a topic; says why."""
 
 
@@ -123,14 +123,14 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
         for one in (topic,) if topic.name in commands else topic.apart():
             try:
                 if topic.name in unfit:
-                    raise Unfit(unfit[topic.name])
+                    raise UndraftedTopic(unfit[topic.name])
                 if topic.name in commands:
                     groups[_free_name(topic.name, groups)] = (topic, _group(topic, states))
                     continue
                 found, without = _fields(one)
                 for part, lines in found.items():
                     fields[_free_name(f'{topic.name}_{part}', fields)] = (one, lines)
-            except Unfit as error:
+            except UndraftedTopic as error:
                 without = [str(error)]
             left_out += [f'{topic.name} ({topic.type}): {why}' for why in without]
     if not fields:
@@ -230,13 +230,13 @@ def _fields(topic: TopicSurvey) -> tuple[dict[str, Lines], list[str]]:
         base = topic.name.removesuffix('_static')
         named = topic.type == TF_TYPE and base != '/tf'
         key = f', with `robot: {{tf: {_relative(base)}}}`' if named else ''
-        raise Unfit(f'{_OTHERS[topic.type]}{key}')
+        raise UndraftedTopic(f'{_OTHERS[topic.type]}{key}')
     if topic.trouble:
-        raise Unfit(topic.trouble)
+        raise UndraftedTopic(topic.trouble)
     if not _can_be_named(topic):
-        raise Unfit('a contract cannot name it')
+        raise UndraftedTopic('a contract cannot name it')
     if not topic.messages:
-        raise Unfit('nothing came on it while looking')
+        raise UndraftedTopic('nothing came on it while looking')
     found = dict(_parts(topic))
     without: dict[str, list[str]] = {}
     for path, why in _without(topic):
@@ -245,7 +245,7 @@ def _fields(topic: TopicSurvey) -> tuple[dict[str, Lines], list[str]]:
     if not found:
         # The one number of a message needs no name.
         only = [*without] if sum(map(len, without.values())) == 1 else reasons
-        raise Unfit('; '.join(only) or 'it has no number that a field could name')
+        raise UndraftedTopic('; '.join(only) or 'it has no number that a field could name')
     if topic.frame:
         frame: Line = ('frame', topic.frame, guess('as its header says'))
         for part, lines in found.items():
@@ -284,14 +284,14 @@ def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
     elif topic.type == SCAN:
         least, _ = topic.lengths.get('ranges', (0, 0))
         if not least:
-            raise Unfit('a scan without beams came')
+            raise UndraftedTopic('a scan without beams came')
         if not never:
             beams = min(_BEAMS, least)
             why = guess(f'the nearest return of each of {beams} sectors of the scan')
             yield '', [('beams', beams, why), ('unit', 'm', ''), *_bounds(beams, 'm')]
     elif topic.type == JOINTS:
         if not topic.joints:
-            raise Unfit('no names of joints came')
+            raise UndraftedTopic('no names of joints came')
         said = guess(f'as in {topic.messages} of {topic.among or topic.messages} messages')
         for quantity in QUANTITIES:
             places = never.get(quantity, ())
@@ -332,10 +332,10 @@ def _bounds(count: int, *unit: str, names: Sequence[str] = ()) -> Lines:
 def _image(topic: TopicSurvey) -> Lines:
     height, width, encoding = topic.image or (0, 0, '')
     if encoding not in ENCODINGS:
-        raise Unfit(f'its encoding {encoding!r} is none that a contract knows')
+        raise UndraftedTopic(f'its encoding {encoding!r} is none that a contract knows')
     shape = (height, width, ENCODINGS[encoding][0])
     if not math.prod(shape):
-        raise Unfit(f'{width}x{height} is no size of an image')
+        raise UndraftedTopic(f'{width}x{height} is no size of an image')
     lines: list[Line] = [('shape', shape, ''), ('encoding', encoding, '')]
     if encoding in DEPTHS:
         metric = 'm' if encoding == '32FC1' else 'mm'
@@ -403,7 +403,7 @@ def _group(topic: TopicSurvey, states: Sequence[TopicSurvey]) -> Lines:
         many = topic.lengths.get(ARRAYS[topic.type], (0, 0))
         length: Line = ('length', many[0] * _is_array(many) or '', decide('how many it takes'))
         return [('array', ARRAYS[topic.type], ''), length, interface, unit]
-    raise Unfit('its numbers are to be named by hand, with `fields`')
+    raise UndraftedTopic('its numbers are to be named by hand, with `fields`')
 
 
 def _write_group(

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import accumulate, islice
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import IMAGE, JOINTS, QUANTITIES, SCAN, TRAJECTORY
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
-from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
+from boundary_env_ros.storage.message_types import MessageTypes, TypeMismatch
 
 ODOMETRY: Final = 'nav_msgs/msg/Odometry'
 
@@ -45,6 +46,78 @@ _SPEEDS: Final = {
     JOINTS: getter('velocity'),
 }
 _MOVES: Final = 0.05
+
+Intervals: TypeAlias = Counter[float]
+
+
+#: An interval that is longer than both is a pause, or a step of the clock: s, and in medians.
+_JUMP, _MEDIANS = 1.0, 10.0
+
+
+#: How far mean and median may be apart where messages come evenly, some of them lost.
+_EVEN = 1.5
+
+
+class Pace:
+    """
+    The intervals of a stream of messages, in memory that does not grow with it.
+
+    Attributes
+    ----------
+    messages
+        How many messages came.
+
+    """
+
+    def __init__(self) -> None:
+        self.messages = self._last = 0
+        #: Of four digits, so that they are not more and more.
+        self._intervals: Intervals = Counter()
+
+    def count(self, arrived: int) -> None:
+        """Take a message that came at an instant, ns."""
+        if self.messages:
+            self._intervals[float(f'{(arrived - self._last) / NANOSECONDS:.3e}')] += 1
+        self._last = arrived
+        self.messages += 1
+
+    def _split(self) -> tuple[Intervals, Intervals, Intervals]:
+        """Return the intervals, and apart those in which its time jumped ahead and back."""
+        most = max(_JUMP, _MEDIANS * _median(self._intervals))
+        even, ahead, back = Intervals(), Intervals(), Intervals()
+        for each, many in self._intervals.items():
+            (ahead if each > most else even if each > -_JUMP else back)[each] = many
+        return even, ahead, back
+
+    @property
+    def rate(self) -> float | None:
+        """
+        Return the messages per second by the median interval; None if there were not two of them.
+
+        Messages that come in bunches have no typical interval: theirs is the mean.
+        """
+        even, *_ = self._split()
+        mean = sum(each * many for each, many in even.items()) / max(1, even.total())
+        median = _median(even)
+        period = median if mean / _EVEN < median < mean * _EVEN else mean
+        return 1.0 / period if period > 0.0 else None
+
+    def jumps(self) -> str:
+        """Return how its time jumped, in words; empty if it did not: a pause, or a clock set."""
+        return ' and '.join(
+            f'{some.total()} time{"s" * (some.total() > 1)} {way}, '
+            f'by up to {max(map(abs, some)):.3g} s'
+            for way, some in zip(('ahead', 'back'), self._split()[1:], strict=True)
+            if some
+        )
+
+
+def _median(counted: Intervals) -> float:
+    """Return the median, of an even number the lower one, which is a value; 0 if there is none."""
+    ordered = sorted(counted)
+    sums = accumulate(counted[each] for each in ordered)
+    half = counted.total() / 2.0
+    return next((each for each, below in zip(ordered, sums, strict=True) if below >= half), 0.0)
 
 
 class TopicSurvey(Pace):
@@ -123,7 +196,7 @@ class TopicSurvey(Pace):
         leaves: tuple[tuple[str, Field], ...] = ()
         try:
             fields = types.fields(type_name)
-        except Mismatch as mismatch:
+        except TypeMismatch as mismatch:
             self.trouble = str(mismatch)
         else:
             self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
@@ -265,7 +338,12 @@ def _leaves(
             continue
         for each in [f'{path}[{i}]' for i in range(field.size or 0)] if field.array else [path]:
             if field.is_message:
-                with suppress(Mismatch):  # One that is not known here has none that could be read.
+                with suppress(
+                    TypeMismatch
+                ):  # One that is not known here has none that could be read.
                     yield from _leaves(full_name(field.type), types, f'{each}.', depth + 1)
             else:
                 yield each, replace(field, array=False)
+
+
+#: How many intervals there were of each length, s.

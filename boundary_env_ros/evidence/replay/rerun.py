@@ -26,18 +26,18 @@ from boundary_env_ros.evidence.record_difference import (
     OF_STEP,
     same,
 )
-from boundary_env_ros.evidence.replay.decisions import (
+from boundary_env_ros.evidence.replay.decisions_again import (
     DecidedAgain,
     DecisionsAgain,
     DecisionsInstead,
     key_of,
 )
-from boundary_env_ros.evidence.replay.report import (
-    Difference,
+from boundary_env_ros.evidence.replay.steps_again import StepsAgain
+from boundary_env_ros.evidence.replay.verdict_report import (
     differing,
     EpisodeVerdict,
+    ReplayDifference,
 )
-from boundary_env_ros.evidence.replay.steps import StepsAgain
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.records import Record
 
@@ -68,7 +68,7 @@ class _Decided:
 
 
 @dataclass(slots=True)
-class _Agent:
+class _RerunAgent:
     """
     What is remembered of one agent.
 
@@ -124,7 +124,7 @@ class Rerun:
         self._find = find
         self.unable: dict[str, None] = {}
         self._other = counterfactual
-        self._agents: dict[str, _Agent] = {}
+        self._agents: dict[str, _RerunAgent] = {}
         self._whose: dict[str, str] = {}
         self._episodes: list[EpisodeVerdict] = []
         self._begun = 0
@@ -154,14 +154,14 @@ class Rerun:
             self._close(agent)
         return tuple(self._episodes)
 
-    def _agent(self, name: str, digest: str) -> _Agent:
+    def _agent(self, name: str, digest: str) -> _RerunAgent:
         agent = self._agents.get(name)
         if agent is None:
             self._digest = self._digest or digest
             judge = Judge(self._contract, digest=self._digest)
             kind = DecisionsInstead if self._other else DecisionsAgain
             steps = StepsAgain(self._contract, self._task, name)
-            agent = self._agents[name] = _Agent(name, steps, kind(self._contract, judge))
+            agent = self._agents[name] = _RerunAgent(name, steps, kind(self._contract, judge))
         return agent
 
     # Decisions -----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Rerun:
         if first is not None:
             self._note(agent.now, first)
 
-    def _carried(self, agent: _Agent, then: Transition) -> tuple[GateDecision, ...]:
+    def _carried(self, agent: _RerunAgent, then: Transition) -> tuple[GateDecision, ...]:
         """Return what becomes of the decisions that a step carries."""
         if self._find is not None:
             return then.decisions
@@ -199,7 +199,7 @@ class Rerun:
             again.append(decided.again.decision)
         return tuple(again)
 
-    def _decide(self, agent: _Agent, then: GateDecision, *, counts: bool = True) -> _Decided:
+    def _decide(self, agent: _RerunAgent, then: GateDecision, *, counts: bool = True) -> _Decided:
         """Let the gate decide again."""
         last, missing = agent.last, 0
         if last is None or then.sequence > last.sequence:
@@ -249,7 +249,7 @@ class Rerun:
         else:
             self._step(agent, episode, then, self._carried(agent, then))
 
-    def _begin(self, agent: _Agent, then: Transition) -> EpisodeVerdict:
+    def _begin(self, agent: _RerunAgent, then: Transition) -> EpisodeVerdict:
         self._close(agent, then.id.episode_id)
         self._begun += 1
         agent.over = False
@@ -260,7 +260,7 @@ class Rerun:
             self._episodes.append(agent.now)
         return agent.now
 
-    def _close(self, agent: _Agent, following: str = '') -> None:
+    def _close(self, agent: _RerunAgent, following: str = '') -> None:
         """Note what no step of an episode has carried, and who declared its ending."""
         episode, status = agent.now, agent.status
         for key, decided in tuple(agent.waiting.items()):
@@ -274,7 +274,7 @@ class Rerun:
 
     def _step(
         self,
-        agent: _Agent,
+        agent: _RerunAgent,
         episode: EpisodeVerdict,
         then: Transition,
         decisions: tuple[GateDecision, ...],
@@ -309,7 +309,7 @@ class Rerun:
             if self._find is not None:
                 self._find(then.id, first)
             else:
-                episode.differs(Difference(step=then.id.step, sequence=None, first=first))
+                episode.differs(ReplayDifference(step=then.id.step, sequence=None, first=first))
 
     def _difference(self, then: Transition, again: Transition) -> FieldDifference | None:
         if self._other:

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import ENCODINGS
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.report.timeline import Picture
+from boundary_env_ros.evidence.report.timeline import TimelinePicture
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import RecordSource
@@ -27,7 +27,7 @@ _SIDE, _QUALITY, _SMALL = 240, 75, 128
 
 
 #: A picture, and the number of the episode that it is of.
-Wanted: TypeAlias = tuple[int, Picture]
+Wanted: TypeAlias = tuple[int, TimelinePicture]
 
 
 class Frame(NamedTuple):
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
 
 
 def choose(
-    pictures: Mapping[int, Sequence[Picture]],
+    pictures: Mapping[int, Sequence[TimelinePicture]],
     moments: Mapping[int, Sequence[int]],
     most: int,
 ) -> tuple[Wanted, ...]:
@@ -115,7 +115,7 @@ def frames_of(
     return found, lost
 
 
-def _frame(spec: FieldSpec, picture: Picture, images: RecordedImages) -> Frame:
+def _frame(spec: FieldSpec, picture: TimelinePicture, images: RecordedImages) -> Frame:
     import PIL.Image
 
     reference = picture.reference

@@ -18,16 +18,18 @@ from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.columns import Json
+from boundary_env_ros.evidence.report.facts import MOMENTS, PageLimits, Report, ReportRow
 from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
 from boundary_env_ros.evidence.report.labels import Labels
-from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, MOMENTS, Report
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
-from boundary_env_ros.evidence.report.timeline import Picture, Timeline
+from boundary_env_ros.evidence.report.timeline import Timeline, TimelinePicture
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.evidence.summary.summary import Summariser
 
 
-def gather(path: Path, limits: Limits | None = None, progress: Progress | None = None) -> Report:
+def gather(
+    path: Path, limits: PageLimits | None = None, progress: Progress | None = None
+) -> Report:
     """
     Gather what a page tells of a run.
 
@@ -46,17 +48,17 @@ def gather(path: Path, limits: Limits | None = None, progress: Progress | None =
         If there are no records at the path at all.
 
     """
-    limits = limits or Limits()
+    limits = limits or PageLimits()
     run = Run(path, progress)
     terms = run.terms()
     contract = terms.contract
     summariser, suspects = Summariser(contract), Suspects(contract)
-    known: dict[Key, EpisodeRow] = {}
+    known: dict[Key, ReportRow] = {}
     begun = ''
     steps = run.episodes()
     for step in steps:
         summariser.add(step)
-        row = known.setdefault(step.episode.key, EpisodeRow(episode=step.episode))
+        row = known.setdefault(step.episode.key, ReportRow(episode=step.episode))
         row.episode = step.episode
         row.suspicion = max(row.suspicion, suspects.add(step.transition))
         if step.episode.number == 1 and not begun:
@@ -79,7 +81,7 @@ def gather(path: Path, limits: Limits | None = None, progress: Progress | None =
         row.drawn = True
     notes = [*_trouble(run, terms.problem), *_left_out(rows, limits)]
     details: dict[int, dict[str, Json]] = {}
-    pictures: dict[int, list[Picture]] = {}
+    pictures: dict[int, list[TimelinePicture]] = {}
     for row, timeline in _timelines(run.episodes(contract), known, contract, limits.columns):
         for label in steps.labels.get(row.episode.key, ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
@@ -109,10 +111,10 @@ def _begun(stamp: Stamp) -> str:
 
 def _timelines(
     steps: Episodes,
-    rows: Mapping[Key, EpisodeRow],
+    rows: Mapping[Key, ReportRow],
     contract: Contract | None,
     columns: int,
-) -> Iterator[tuple[EpisodeRow, Timeline]]:
+) -> Iterator[tuple[ReportRow, Timeline]]:
     """Read the record again, and yield each drawn episode with its time line when it is over."""
     labels = Labels(contract)
     running: dict[Key, Timeline] = {}
@@ -129,18 +131,18 @@ def _timelines(
 
 
 def _drawn(
-    rows: tuple[EpisodeRow, ...], moments: Iterable[Moment], count: int
-) -> tuple[EpisodeRow, ...]:
+    rows: tuple[ReportRow, ...], moments: Iterable[Moment], count: int
+) -> tuple[ReportRow, ...]:
     """Return the episodes to draw: those of the moments, then the most suspicious ones."""
     keys = [(moment.agent, moment.episode_id) for moment in moments]
 
-    def rank(row: EpisodeRow) -> tuple[bool, float]:
+    def rank(row: ReportRow) -> tuple[bool, float]:
         return (row.episode.key not in keys, -row.suspicion)
 
     return tuple(sorted(rows, key=rank)[:count])
 
 
-def _steps(moments: Iterable[Moment], rows: dict[Key, EpisodeRow]) -> dict[int, list[int]]:
+def _steps(moments: Iterable[Moment], rows: dict[Key, ReportRow]) -> dict[int, list[int]]:
     steps: dict[int, list[int]] = {}
     for moment in moments:
         row = rows[moment.agent, moment.episode_id]
@@ -151,9 +153,9 @@ def _steps(moments: Iterable[Moment], rows: dict[Key, EpisodeRow]) -> dict[int, 
 def _frames(
     run: Run,
     contract: Contract | None,
-    pictures: dict[int, list[Picture]],
+    pictures: dict[int, list[TimelinePicture]],
     steps: dict[int, list[int]],
-    limits: Limits,
+    limits: PageLimits,
     notes: list[str],
 ) -> dict[int, list[Frame]]:
     """Return the camera images that the page shows, and note those that it does not."""
@@ -194,7 +196,7 @@ def _trouble(run: Run, problem: str) -> Iterator[str]:
     yield from run.source.unlike.sentences()
 
 
-def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:
+def _left_out(rows: tuple[ReportRow, ...], limits: PageLimits) -> Iterator[str]:
     drawn = sum(row.drawn for row in rows)
     if drawn < len(rows):
         yield (

@@ -10,7 +10,7 @@ from boundary_env_ros.frozen import frozen
 
 
 @frozen
-class Label:
+class NumberLabel:
     """
     Name of one number.
 
@@ -43,35 +43,35 @@ class Labels:
 
     def __init__(self, contract: Contract | None) -> None:
         self._fields = {spec.name: spec for spec in contract.fields} if contract else {}
-        self._values: dict[tuple[str, int], tuple[Label, ...]] = {}
+        self._values: dict[tuple[str, int], tuple[NumberLabel, ...]] = {}
         self._groups = contract.action if contract else ()
         #: What each stage of the latency may take.
         self.budget = dict(contract.latency_budget) if contract else {}
         self.command = tuple(
-            Label(chart=name, name='', unit=unit)
+            NumberLabel(chart=name, name='', unit=unit)
             for group in self._groups
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         )
         #: Whether an action is a command, so that both are drawn together.
         self.direct = all(group.kind is ActionKind.CONTINUOUS for group in self._groups)
 
-    def of_action(self, index: int) -> Label:
+    def of_action(self, index: int) -> NumberLabel:
         """Return the label of a dimension of the action, where it is no command."""
         for group in self._groups:
             if index < group.action_size:
                 what = group.kind.value.replace('_', ' ')
                 place = f'[{index}]' if group.action_size > 1 else ''
-                return Label(chart=f'{group.name}: {what}{place}', name='')
+                return NumberLabel(chart=f'{group.name}: {what}{place}', name='')
             index -= group.action_size
-        return Label(chart=f'action [{index}]', name='')
+        return NumberLabel(chart=f'action [{index}]', name='')
 
-    def of_command(self, index: int) -> Label:
+    def of_command(self, index: int) -> NumberLabel:
         """Return the label of a dimension of the command."""
         if index < len(self.command):
             return self.command[index]
-        return Label(chart=f'action [{index}]', name='')
+        return NumberLabel(chart=f'action [{index}]', name='')
 
-    def of_values(self, field: str, count: int) -> tuple[Label, ...]:
+    def of_values(self, field: str, count: int) -> tuple[NumberLabel, ...]:
         """Return the labels of the values of a field; one chart for each of its units."""
         found = self._values.get((field, count))
         if found is None:
@@ -83,13 +83,15 @@ class Labels:
         spec = self._fields.get(field)
         return None if spec is None else spec.max_age
 
-    def _labels(self, field: str, count: int) -> tuple[Label, ...]:
+    def _labels(self, field: str, count: int) -> tuple[NumberLabel, ...]:
         spec = self._fields.get(field)
         names = _names(spec, count)
         units = _units(spec, count)
         several = len(set(units)) > 1
         return tuple(
-            Label(chart=f'{field} ({unit or "1"})' if several else field, name=name, unit=unit)
+            NumberLabel(
+                chart=f'{field} ({unit or "1"})' if several else field, name=name, unit=unit
+            )
             for name, unit in zip(names, units, strict=True)
         )
 

@@ -10,7 +10,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.episode_label import EpisodeLabel
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.episodes import Episode, Step
+from boundary_env_ros.evidence.episodes import Episode, EpisodeStep
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.run_files import Progress, Run
@@ -40,7 +40,7 @@ class OneStep:
 
     """
 
-    step: Step
+    step: EpisodeStep
     episodes: int
     last_step: int
     contract: Contract | None
@@ -99,7 +99,7 @@ def find_step(path: Path, episode: str, step: str, progress: Progress | None = N
     contract = run.terms().contract
     steps = run.episodes(contract)
     chosen: Episode | None = None
-    found: Step | None = None
+    found: EpisodeStep | None = None
     numbers: list[int] = []
     for one in steps:
         if one.transition is one.episode.first and _is_wanted(one.episode, episode, chosen):

@@ -22,7 +22,7 @@ import shlex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from boundary_env_ros.evidence.report.anomalies import KINDS
-from boundary_env_ros.evidence.report.report import Report
+from boundary_env_ros.evidence.report.facts import Report
 
 _FOLDER = Path(__file__).parent
 

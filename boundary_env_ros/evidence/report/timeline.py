@@ -23,7 +23,7 @@ from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.records.observation import FieldStatus, ImageReference, ObservationField
 from boundary_env_ros.core.records.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.evidence.episodes import Step
+from boundary_env_ros.evidence.episodes import EpisodeStep
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
 from boundary_env_ros.evidence.report.labels import Labels
 
@@ -73,7 +73,7 @@ class _Chart:
     lines: dict[str, Band] = field(default_factory=dict)
 
 
-class Picture(NamedTuple):
+class TimelinePicture(NamedTuple):
     """A camera image that a step saw: of which field and step, when that was, and which."""
 
     field: str
@@ -116,11 +116,11 @@ class Timeline:
         self._spans: list[_Span] = []
         self._growing: dict[tuple[Reason, Verdict], _Span] = {}
         self._events: list[Json] = []
-        self._pictures: dict[tuple[str, int], Picture] = {}
+        self._pictures: dict[tuple[str, int], TimelinePicture] = {}
 
     # Taking --------------------------------------------------------------------------------------
 
-    def add(self, taken: Step) -> None:
+    def add(self, taken: EpisodeStep) -> None:
         """Take the next step."""
         now = taken.transition
         self._index += 1
@@ -176,7 +176,7 @@ class Timeline:
         self._events.append({'step': step, 'time': float(at), 'kind': kind, 'text': text})
 
     @property
-    def pictures(self) -> Iterable[Picture]:
+    def pictures(self) -> Iterable[TimelinePicture]:
         """Return the last camera image of each field in each column."""
         return self._pictures.values()
 
@@ -191,7 +191,7 @@ class Timeline:
     def _observation(self, now: Transition, column: int, log_time: int) -> None:
         for found in now.after:
             if found.image is not None:
-                self._pictures[found.name, column] = Picture(
+                self._pictures[found.name, column] = TimelinePicture(
                     found.name, now.id.step, log_time, found.image
                 )
             self._values('observation', found, column)

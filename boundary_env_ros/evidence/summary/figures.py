@@ -150,7 +150,7 @@ class Excluded:
 
 
 @dataclass(slots=True, kw_only=True)
-class Group:
+class FigureGroup:
     """
     The figures of the episodes of one origin.
 
@@ -272,7 +272,7 @@ class Summary:
 
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[FigureGroup, ...]
 
     def __str__(self) -> str:
         return '\n'.join(_lines(self))
@@ -325,7 +325,7 @@ def _origin(origin: Origin, name: str) -> str:
     return (', '.join(value) if name == 'wrappers' else value) or 'unknown'
 
 
-def _disagreements(clients: tuple[Group, ...]) -> Iterator[str]:
+def _disagreements(clients: tuple[FigureGroup, ...]) -> Iterator[str]:
     """Yield the episodes of which people say otherwise, beside what the environment says."""
     for client in clients:
         if not client.disagreements:
@@ -339,7 +339,7 @@ def _disagreements(clients: tuple[Group, ...]) -> Iterator[str]:
             yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.labels)}'
 
 
-def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
+def _rows(clients: tuple[FigureGroup, ...]) -> Iterator[tuple[str, list[str]]]:
     """Yield label and cells of each row."""
     yield 'episodes', [str(c.episodes) for c in clients]
     for ending in _union(c.endings for c in clients):
@@ -399,12 +399,12 @@ def _short(value: float | None) -> str:
     return '-' if value is None else f'{value:.3g}'
 
 
-def _stage_label(stage: str, clients: tuple[Group, ...]) -> str:
+def _stage_label(stage: str, clients: tuple[FigureGroup, ...]) -> str:
     budget = clients[0].stages[stage].budget
     return stage if budget is None else f'{stage}, budget {1000 * budget:g}'
 
 
-def _stage(client: Group, stage: str) -> str:
+def _stage(client: FigureGroup, stage: str) -> str:
     found = client.stages[stage]
     p50, p99 = found.quantiles.at(0.5), found.quantiles.at(0.99)
     if p50 is None or p99 is None:

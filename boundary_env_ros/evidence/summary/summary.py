@@ -20,7 +20,14 @@ from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
+from boundary_env_ros.evidence.episodes import (
+    Episode,
+    Episodes,
+    EpisodeStep,
+    is_unjudged,
+    Key,
+    Origin,
+)
 from boundary_env_ros.evidence.response import Fit, Motion
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.evidence.summary.figures import (
@@ -28,7 +35,7 @@ from boundary_env_ros.evidence.summary.figures import (
     Disagreement,
     Excluded,
     Execution,
-    Group,
+    FigureGroup,
     StageSummary,
     Summary,
 )
@@ -95,7 +102,7 @@ class Summariser:
     def __init__(self, contract: Contract | None = None) -> None:
         self._contract = contract
         self._budget = dict(contract.latency_budget) if contract else {}
-        self._groups: dict[Origin, Group] = {}
+        self._groups: dict[Origin, FigureGroup] = {}
         self._hands: dict[str, InterventionTracker] = {}
         self._dimensions = [
             f'{name} ({unit})'
@@ -106,7 +113,7 @@ class Summariser:
         self._motions: dict[Key, Motion] = {}
         self._fits: dict[Origin, dict[int, Fit]] = {}
         self._unseen: dict[Origin, Counter[tuple[int, ...]]] = {}
-        self._ended: Bounded[Key, tuple[Group, str, bool | None]] = Bounded()
+        self._ended: Bounded[Key, tuple[FigureGroup, str, bool | None]] = Bounded()
 
     def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
         """Return the figures, with what people said of the episodes."""
@@ -117,7 +124,7 @@ class Summariser:
             self._estimate(self._groups[origin].execution, fits, self._unseen.get(origin, {}))
         return Summary(groups=tuple(self._groups.values()))
 
-    def add(self, step: Step) -> None:
+    def add(self, step: EpisodeStep) -> None:
         """Take the next step."""
         now, episode = step.transition, step.episode
         client = self._groups.get(episode.origin) or self._begin(episode.origin)
@@ -131,8 +138,8 @@ class Summariser:
         if step.last:
             self._end(client, episode)
 
-    def _begin(self, origin: Origin) -> Group:
-        found = self._groups[origin] = Group(
+    def _begin(self, origin: Origin) -> FigureGroup:
+        found = self._groups[origin] = FigureGroup(
             origin=origin,
             stages={name: StageSummary(self._budget.get(name)) for name in STAGES},
         )
@@ -143,7 +150,7 @@ class Summariser:
             found.reset_distribution = dict(contract.task.parameters)
         return found
 
-    def _execution(self, client: Group, step: Step) -> None:
+    def _execution(self, client: FigureGroup, step: EpisodeStep) -> None:
         """Take whether it is known of a step when its command was executed."""
         now, answer = step.transition, step.transition.answer
         self._motions.setdefault(step.episode.key, Motion()).add(now)
@@ -174,7 +181,7 @@ class Summariser:
             if not found.keys().isdisjoint(dimensions):
                 execution.estimated += count
 
-    def _end(self, client: Group, episode: Episode) -> None:
+    def _end(self, client: FigureGroup, episode: Episode) -> None:
         motion = self._motions.pop(episode.key, None)
         if motion is not None and self._contract is not None:
             motion.fit(self._fits.setdefault(episode.origin, {}), self._contract)
@@ -210,7 +217,7 @@ class Summariser:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _step(self, client: Group, step: Step) -> None:
+    def _step(self, client: FigureGroup, step: EpisodeStep) -> None:
         now = step.transition
         for found in now.after:
             client.stale[found.name] += found.status is FieldStatus.STALE
@@ -235,7 +242,7 @@ class Summariser:
         for name in STAGES:
             client.stages[name].add(step.stage(name, self._budget))
 
-    def _stops(self, client: Group, agent: str, decision: GateDecision) -> None:
+    def _stops(self, client: FigureGroup, agent: str, decision: GateDecision) -> None:
         """Count a stop once for each of its reasons, when it begins."""
         if decision.verdict is Verdict.REJECTED:
             return  # it changes nothing of what the robot does
@@ -258,7 +265,7 @@ def _label_text(label: EpisodeLabel) -> str:
 
 
 def _judge(
-    client: Group,
+    client: FigureGroup,
     episode_id: str,
     ending: str,
     success: bool | None,

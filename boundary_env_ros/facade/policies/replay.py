@@ -17,7 +17,7 @@ from boundary_env_ros.facade.policies.baselines import NoOpPolicy
 from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.facade.replay_world import recorded_episodes
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_reader import open_records
 
 
 class ReplayPolicy:

@@ -18,21 +18,21 @@ import math
 
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import ResetFailed
-from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
-from boundary_env_ros.simulation.door_arm.physics import DoorPhysics
-from boundary_env_ros.simulation.door_arm.sensors import (
+from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
+from boundary_env_ros.simulation.door_arm.arm_physics import DoorPhysics
+from boundary_env_ros.simulation.door_arm.arm_sensors import (
+    ArmJointStates,
     HandlePose,
     Hinge,
-    JointStates,
     ToolPose,
     Wrench,
 )
-from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset
+from boundary_env_ros.simulation.door_arm.arm_state import ARM_JOINTS, ArmState, DoorReset
+from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
 from boundary_env_ros.simulation.light_sensors import Camera
 from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
-from boundary_env_ros.simulation.stepping import SteppedWorld
+from boundary_env_ros.simulation.stepped_world import SteppedWorld
 
 
 class DoorArm(SteppedWorld[ArmState]):
@@ -178,7 +178,7 @@ def _check_range(what: str, value: float, low: float, high: float, unit: str) ->
 def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmState]]:
     caster = physics.caster()
     return {
-        'joint_states': JointStates(config.joint_states),
+        'joint_states': ArmJointStates(config.joint_states),
         'wrench': Wrench(config.wrench),
         'tool_pose': ToolPose(),
         'handle_pose': HandlePose(config.handle_pose),

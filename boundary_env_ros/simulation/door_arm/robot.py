@@ -15,8 +15,8 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.door_arm.state import DoorReset
+from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
+from boundary_env_ros.simulation.door_arm.arm_state import DoorReset
 from boundary_env_ros.simulation.messages import BASE, TOOL, transforms
 from boundary_env_ros.simulation.robot import Emission, emission
 

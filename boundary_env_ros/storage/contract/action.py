@@ -31,7 +31,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import dimension_form, number_form
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from boundary_env_ros.storage.contract.sources import (
     parse_source,
     parse_unit,

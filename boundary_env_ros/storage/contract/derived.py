@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.sources import Derived, MOST_VALUES
 from boundary_env_ros.core.sources.derived import FUNCTIONS, Unfit
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import word_form
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 
 #: Beyond this nothing is even computed.
 _MOST_PAST = 4 * MOST_VALUES

@@ -28,7 +28,7 @@ from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.derived import parse_derived
 from boundary_env_ros.storage.contract.forms import integer_form, text_form
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
 
 #: 32 Mi: an image of 4K in colours is below that.

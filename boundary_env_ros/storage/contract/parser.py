@@ -30,9 +30,9 @@ from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.action import parse_action
 from boundary_env_ros.storage.contract.fields import parse_fields, schema_problems
 from boundary_env_ros.storage.contract.forms import number_form, word_form
-from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.reset import parse_reset
 from boundary_env_ros.storage.contract.safety import parse_safety
+from boundary_env_ros.storage.contract.section_reader import Reader
 
 #: Keys whose meaning, or need, follows from the interface of a group, or the type of a message.
 _OF_INTERFACE = (

@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 
 
 def parse_reset(key: Reader, sizes: Mapping[str, int]) -> ResetProcedure:

@@ -24,7 +24,7 @@ from boundary_env_ros.core.gate.rules.rule import SensorRule
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.storage.contract.forms import dimension_form, Form
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit
 
 

@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.contract.forms import integer_form
-from boundary_env_ros.storage.contract.reader import Reader
+from boundary_env_ros.storage.contract.section_reader import Reader
 
 #: What is a part of a pose is one of a transform by another name.
 _ALIKE = {'position': 'translation', 'orientation': 'rotation'}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
+from boundary_env_ros.core.environment.actuation import AcknowledgedGroup, Actuation, MeasuredState
 from boundary_env_ros.core.records.decision import GateDecision, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.records.transition import ActuationEvidence
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
@@ -42,20 +42,22 @@ def command(
     )  # fmt: skip
 
 
-def feedback(at: int, *values: float, clock: Clock = Clock.SYSTEM) -> Feedback:
-    return Feedback(captured=stamp(at, clock), values=values)
+def feedback(at: int, *values: float, clock: Clock = Clock.SYSTEM) -> MeasuredState:
+    return MeasuredState(captured=stamp(at, clock), values=values)
 
 
 def matching(patience: float, **known: Any) -> Actuation:
     return Actuation(threshold=THRESHOLD, patience=to_nanoseconds(patience), **known)
 
 
-def watch(*events: GateDecision | Feedback, patience: float = PATIENCE) -> list[ActuationEvidence]:
+def watch(
+    *events: GateDecision | MeasuredState, patience: float = PATIENCE
+) -> list[ActuationEvidence]:
     """Return all evidence that a row of commands and feedback gives."""
     actuation = matching(patience)
     found: list[ActuationEvidence] = []
     for event in events:
-        if isinstance(event, Feedback):
+        if isinstance(event, MeasuredState):
             actuation = actuation.measured(event)
         else:
             actuation = actuation.commanded(event)
@@ -66,7 +68,7 @@ def watch(*events: GateDecision | Feedback, patience: float = PATIENCE) -> list[
 
 def robot(
     at: int, goal: Vector, delay: int, every: int = 10 * MS, until: int = 480 * MS
-) -> list[Feedback]:
+) -> list[MeasuredState]:
     """Return the feedback of a robot that steps to its goal, some time after it was told at 0."""
     return [
         feedback(t, *(goal if t >= delay else (0.0, 0.0))) for t in range(-every, until, every)
@@ -212,7 +214,7 @@ def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
 
 
 def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
-    motor, gripper = Place('/applied', 0), Place('/gripper', 1)
+    motor, gripper = AcknowledgedGroup('/applied', 0), AcknowledgedGroup('/gripper', 1)
     actuation = matching(PATIENCE, places={'motor': motor, 'gripper': gripper})
     actuation = actuation.measured(feedback(-10 * MS, 0.0, 0.0))
     actuation = actuation.commanded(command(0, (0.4, 0.001), (0.1, 0.001)))  # 0.001 is as it was

@@ -35,7 +35,7 @@ from boundary_env_ros.core.environment.environment_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.environment_state import EnvironmentState, Setup
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.records.decision import (
     GateDecision,
@@ -65,7 +65,7 @@ class Script:
         self.random, self.time = random, time
         self.sequence = 0
 
-    def events(self, state: State, asked: tuple[object, ...]) -> Iterator[InputEvent]:
+    def events(self, state: EnvironmentState, asked: tuple[object, ...]) -> Iterator[InputEvent]:
         """Yield what happens next, given what was asked for last."""
         time = self.time
         time.wait(self.random.choice([0.1, 0.2]))
@@ -167,8 +167,8 @@ def test_the_same_events_give_the_same_and_change_no_state(pacing: Pacing, seed:
     time = Timepiece(clock=Clock.ROS if pacing is Pacing.LOCKSTEP else Clock.SYSTEM)
     time.ros_paused = pacing is Pacing.LOCKSTEP
     script = Script(Random(seed), time)
-    run: list[tuple[InputEvent, State, object, object]] = []
-    state, asked = State.of(setup), ()
+    run: list[tuple[InputEvent, EnvironmentState, object, object]] = []
+    state, asked = EnvironmentState.of(setup), ()
     for _ in range(20):
         before, asked = asked, ()
         for event in script.events(state, before):
@@ -181,7 +181,9 @@ def test_the_same_events_give_the_same_and_change_no_state(pacing: Pacing, seed:
         assert plain(outcome(given_state, event)) == became
 
 
-def outcome(state: State, event: InputEvent) -> tuple[State, tuple[object, ...]]:
+def outcome(
+    state: EnvironmentState, event: InputEvent
+) -> tuple[EnvironmentState, tuple[object, ...]]:
     """Return what an event leads to; a refusal leaves the state as it is."""
     try:
         return step(state, event)

@@ -36,7 +36,7 @@ from boundary_env_ros.core.timebase import (
     to_nanoseconds,
 )
 from boundary_env_ros.errors import ResetFailed
-from boundary_env_ros.facade.embedded_boundary import Boundary
+from boundary_env_ros.facade.embedded_boundary import EmbeddedBoundary
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import report_of
@@ -51,7 +51,7 @@ class Duo:
     def __init__(self, pacing: Pacing) -> None:
         self.loaded = load('two_carts', pacing)
         contract = self.loaded.contract
-        self.boundaries = {agent: Boundary(self.loaded, agent) for agent in AGENTS}
+        self.boundaries = {agent: EmbeddedBoundary(self.loaded, agent) for agent in AGENTS}
         self.world = SharedWorld(
             {agent: boundary.environment for agent, boundary in self.boundaries.items()},
             contract,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.sources.transforms import KEEP, Link, TransformBuffer
+from boundary_env_ros.core.sources.transforms import KEEP, TransformBuffer, TransformLink
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 
@@ -53,7 +53,7 @@ def buffer(*messages: Any, static: tuple[Any, ...] = ()) -> TransformBuffer:
     return made
 
 
-def yaw_of(link: Link) -> float:
+def yaw_of(link: TransformLink) -> float:
     _, _, z, w = link.rotation
     return 2.0 * math.atan2(z, w)
 

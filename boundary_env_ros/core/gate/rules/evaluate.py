@@ -5,15 +5,27 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.safety import OnTimeout
-from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
-from boundary_env_ros.core.gate.rule_output import BEYOND, Cause, RuleOutput
+from boundary_env_ros.core.gate.commands import (
+    admitted_action,
+    as_action,
+    Results,
+    translate,
+    turned_all,
+)
+from boundary_env_ros.core.gate.rule_output import (
+    BEYOND,
+    BOUNDS,
+    Cause,
+    LimitedCommand,
+    RuleOutput,
+)
 from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
-from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
-from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
-from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.core.gate.rules.motion import brake_to, follow, rest, start_anew
+from boundary_env_ros.core.gate.rules.rotation import normalise, refuse_what_is_none
+from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
+from boundary_env_ros.core.gate.rules.stopping import LIMITING, stops
 from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
@@ -142,3 +154,32 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
                 bound = low if value < low else high
                 results.append(BEYOND.result('', value, bound, limits.unit[i], i, value))
     return tuple(results)
+
+
+def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:
+    """Return as much of a wanted command as may be published, and why after what else is told."""
+    shaped = LimitedCommand(wanted)
+    _bounds(limits, inputs.previous_command, shaped)
+    normalise(limits, shaped)
+    for limit in LIMITING:
+        limit(limits, inputs, shaped)
+    keep_curvature(limits, wanted, shaped)
+    rate, acceleration = follow(limits, inputs, shaped)
+    results = (*because, *shaped.results)
+    return RuleOutput(
+        verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
+        wanted=wanted,
+        command=tuple(shaped.values),
+        rate=rate,
+        acceleration=acceleration,
+        results=results,
+    )
+
+
+def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> None:
+    for i in limits.bounded:
+        value = shaped.values[i]
+        low, high = limits.room(i, previous)
+        bound = min(max(value, low), high)
+        if bound != value:
+            shaped.limit(BOUNDS, i, bound, value, bound, limits.unit[i])

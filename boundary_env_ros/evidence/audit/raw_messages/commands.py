@@ -16,7 +16,7 @@ from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage, REACH
+from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage, REACH
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.record_difference import vector
 
@@ -151,7 +151,7 @@ class CommandChecks:
             self._ties.find('record-complete', found, decision.id)
             return {}
 
-    def sent(self, pairs: _Pairs, message: RawMessage) -> None:
+    def sent(self, pairs: _Pairs, message: LazyMessage) -> None:
         """Take a message of a topic."""
         reading = message.readings.get(pairs.use)
         pairs.messages += 1

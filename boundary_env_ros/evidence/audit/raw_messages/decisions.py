@@ -12,7 +12,7 @@ from boundary_env_ros.core.records.decision import GateDecision, Measurement, Ve
 from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.record_difference import same, vector
 from boundary_env_ros.evidence.wiring import same_topic, STOP
@@ -53,7 +53,7 @@ class DecisionChecks:
         self._most = SENT_AGAIN + to_nanoseconds(ties.contract.safety.sensor_timeout)
         self._stops: defaultdict[str, _Stop] = defaultdict(_Stop)
 
-    def pressed(self, agent: str, message: RawMessage) -> None:
+    def pressed(self, agent: str, message: LazyMessage) -> None:
         """Take a message of the emergency stop."""
         reading = message.readings.get(self._ties.uses[agent][STOP])
         if reading is not None:
@@ -117,7 +117,7 @@ class DecisionChecks:
 
 
 def _differences(
-    place: str, measurement: Measurement, use: Input, message: RawMessage
+    place: str, measurement: Measurement, use: Input, message: LazyMessage
 ) -> tuple[Mismatch, ...]:
     again = message.readings[use].values
     if same(again, measurement.values):
@@ -126,7 +126,7 @@ def _differences(
     return (Mismatch(f'{place}.values', why, vector(measurement.values)),)
 
 
-def _topic(place: str, topic: str, use: Input, _: RawMessage) -> tuple[tuple[str, Mismatch], ...]:
+def _topic(place: str, topic: str, use: Input, _: LazyMessage) -> tuple[tuple[str, Mismatch], ...]:
     if same_topic(use.at, topic):
         return ()
     return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.at), repr(topic))),)

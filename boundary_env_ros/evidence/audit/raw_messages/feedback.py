@@ -14,7 +14,7 @@ from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, Input
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.record_difference import same, vector
 from boundary_env_ros.evidence.wiring import same_topic
@@ -105,7 +105,7 @@ class FeedbackChecks:
         expected = f'a message on {source} at {stamp} ns with {vector(values)}'
         none = Mismatch('actuated', expected, 'none')
 
-        def differences(use: Input, message: RawMessage) -> tuple[Mismatch, ...]:
+        def differences(use: Input, message: LazyMessage) -> tuple[Mismatch, ...]:
             again, part = message.readings[use].values, parts[use.label]
             is_same = len(again) == len(part) and all(map(same_on_wire, again, part))
             return () if is_same else (none,)
@@ -136,7 +136,7 @@ class FeedbackChecks:
         uses: Sequence[Input],
         stamp: int,
         none: Mismatch,
-        differences: Callable[[Input, RawMessage], Sequence[Mismatch]] = lambda use, message: (),
+        differences: Callable[[Input, LazyMessage], Sequence[Mismatch]] = lambda use, message: (),
         rule: str = 'values-from-sensors',
     ) -> None:
         """Tie something to a message with a stamp; of several groups only one need have come."""
@@ -162,7 +162,7 @@ def _before(at: int, quantum: float | None) -> int:
 
 
 def _differences(
-    place: str, parts: dict[str, Vector | None], use: Input, message: RawMessage
+    place: str, parts: dict[str, Vector | None], use: Input, message: LazyMessage
 ) -> tuple[Mismatch, ...]:
     again, part = message.readings[use].values, parts[use.label]
     if part is None or same(again, part):

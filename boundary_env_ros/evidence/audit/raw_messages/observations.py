@@ -22,7 +22,7 @@ from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, unlike
 from boundary_env_ros.evidence.record_difference import same, vector
 from boundary_env_ros.evidence.wiring import same_topic
@@ -104,7 +104,7 @@ class ObservationChecks:
         spec: FieldSpec,
         field: ObservationField,
         use: Input,
-        message: RawMessage,
+        message: LazyMessage,
     ) -> Sequence[Mismatch]:
         """Return where a field says something else than it would of a message."""
         found = _differences(place, spec, field, use, message)
@@ -114,7 +114,7 @@ class ObservationChecks:
         return found
 
     def _sent_otherwise(
-        self, place: str, field: ObservationField, use: Input, message: RawMessage
+        self, place: str, field: ObservationField, use: Input, message: LazyMessage
     ) -> Sequence[Mismatch]:
         """Return a mismatch unless a message was sent when a field says."""
         sent, at = self._sent(field), message.publish_time
@@ -131,7 +131,7 @@ class ObservationChecks:
         return stamp.nanoseconds
 
     def _besides(
-        self, place: str, field: ObservationField, use: Input, message: RawMessage
+        self, place: str, field: ObservationField, use: Input, message: LazyMessage
     ) -> Iterator[tuple[str, Mismatch]]:
         if not same_topic(use.at, field.source):
             topic = Mismatch(f'{place}.topic', repr(use.at), repr(field.source))
@@ -178,7 +178,7 @@ class ObservationChecks:
 
 
 def _differences(
-    place: str, spec: FieldSpec, field: ObservationField, use: Input, message: RawMessage
+    place: str, spec: FieldSpec, field: ObservationField, use: Input, message: LazyMessage
 ) -> tuple[Mismatch, ...]:
     """Return where a field says something else than it would of a message."""
     reading = message.readings[use]

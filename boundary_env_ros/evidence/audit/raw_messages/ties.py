@@ -22,7 +22,7 @@ from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.evidence.audit.raw_messages.window import (
     KEEP,
     Key,
-    RawMessage,
+    LazyMessage,
     REACH,
     Window,
 )
@@ -76,8 +76,8 @@ class Tie:
     key: Key | None
     sent: int | None = None
     log_time: int
-    differences: Callable[[Input, RawMessage], Sequence[Mismatch]]
-    besides: Callable[[Input, RawMessage], Iterable[tuple[str, Mismatch]]] = lambda *_: ()
+    differences: Callable[[Input, LazyMessage], Sequence[Mismatch]]
+    besides: Callable[[Input, LazyMessage], Iterable[tuple[str, Mismatch]]] = lambda *_: ()
     none: Mismatch
     rule: str = 'values-from-sensors'
     wrong: Sequence[Mismatch] = field(default=())
@@ -158,7 +158,7 @@ class Ties:
 
     # Messages and values -------------------------------------------------------------------------
 
-    def message(self, recorded: Recorded) -> RawMessage:
+    def message(self, recorded: Recorded) -> LazyMessage:
         """Take a message of a topic that is used, and tie to it what waits for it."""
         topic = recorded.topic
         message = self._windows[topic].add(recorded, self._by_topic[topic])
@@ -190,7 +190,7 @@ class Ties:
         ends = (self._windows[use.at].end for use in tie.uses)
         return len(self._waiting) > MOST_WAITING or min(ends) > tie.log_time + REACH
 
-    def _is_of(self, tie: Tie, use: Input, message: RawMessage) -> bool:
+    def _is_of(self, tie: Tie, use: Input, message: LazyMessage) -> bool:
         """Return whether a message says a value; then it is tied to it."""
         if use not in message.readings:
             return False

@@ -35,7 +35,7 @@ _STAMP = struct.Struct('<iI')
 Key: TypeAlias = tuple[bool, int]
 
 
-class RawMessage:
+class LazyMessage:
     """
     One message of a topic; it is decoded when its readings are asked for.
 
@@ -110,15 +110,15 @@ class Window:
     def __init__(self) -> None:
         # Of the first message of all: what it is found by, and when the recorder had it.
         self._first: tuple[Key, int] | None = None
-        self._messages: deque[RawMessage] = deque()
-        self._by_key: dict[Key, list[RawMessage]] = {}
+        self._messages: deque[LazyMessage] = deque()
+        self._by_key: dict[Key, list[LazyMessage]] = {}
         self._bytes = 0
         # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
         self._has_header: bool | None = None
 
-    def add(self, recorded: Recorded, inputs: Sequence[Input]) -> RawMessage:
+    def add(self, recorded: Recorded, inputs: Sequence[Input]) -> LazyMessage:
         """Remember the next message of the topic, and forget those that are too old."""
-        message = RawMessage(recorded, self._stamp(recorded), inputs)
+        message = LazyMessage(recorded, self._stamp(recorded), inputs)
         messages = self._messages
         self._first = self._first or (message.key, message.log_time)
         messages.append(message)
@@ -152,14 +152,14 @@ class Window:
         except (BoundaryError, *WRONG_INPUT):  # what another calls a header is none, perhaps
             return None
 
-    def _forget(self, message: RawMessage) -> None:
+    def _forget(self, message: LazyMessage) -> None:
         self._bytes = max(0, self._bytes - message.size)
         same = self._by_key[message.key]
         same.remove(message)
         if not same:
             del self._by_key[message.key]
 
-    def at(self, key: Key | None) -> Sequence[RawMessage]:
+    def at(self, key: Key | None) -> Sequence[LazyMessage]:
         """Return the messages with a key; without one those that have no stamp, newest first."""
         if key is None:
             return [message for message in reversed(self._messages) if not message.key[0]]

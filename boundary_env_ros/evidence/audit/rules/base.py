@@ -40,7 +40,7 @@ class Mismatch:
 
 
 @frozen
-class Terms:
+class AuditTerms:
     """
     A contract in the form in which the rules use it.
 
@@ -64,7 +64,7 @@ class Terms:
 
 
 @dataclass(slots=True, kw_only=True)
-class Link:
+class DecisionLink:
     """
     One decision of the gate in the chain of its decisions.
 
@@ -102,7 +102,7 @@ class Link:
     obeyed: GateDecision | None = None
     ticked: GateDecision | None = None
     direct: bool
-    terms: Terms | None
+    terms: AuditTerms | None
 
     @property
     def published(self) -> GateDecision | None:
@@ -111,7 +111,7 @@ class Link:
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
+class StepContext:
     """
     What a rule gets to see: one transition, and what came before it.
 
@@ -146,8 +146,8 @@ class Scene:
     answered: Transition | None
     reopened: bool
     alone: bool
-    links: tuple[Link, ...]
-    terms: Terms | None
+    links: tuple[DecisionLink, ...]
+    terms: AuditTerms | None
 
     @property
     def earlier(self) -> Transition | None:
@@ -204,24 +204,24 @@ class NotChecked:
 
 def of_step(
     rule: str, *, contract: bool = False, near: bool = False
-) -> Callable[[Callable[[Scene], Found]], StepCheck]:
+) -> Callable[[Callable[[StepContext], Found]], StepCheck]:
     """Make a check of steps of a function."""
     return lambda look: StepCheck(RULE[rule].id, look, contract, near)
 
 
 def of_decision(
     rule: str, *, contract: bool = False, near: bool = False
-) -> Callable[[Callable[[Link], Found]], DecisionCheck]:
+) -> Callable[[Callable[[DecisionLink], Found]], DecisionCheck]:
     """Make a check of decisions of the gate of a function."""
     return lambda look: DecisionCheck(RULE[rule].id, look, contract, near)
 
 
-def limits_of(decision: GateDecision, terms: Terms) -> Limits:
+def limits_of(decision: GateDecision, terms: AuditTerms) -> Limits:
     """Return the limits that held for a decision; those of the contract if it claims looser."""
     return terms.judge.limits_under(decision.runtime_limits)
 
 
-def known(terms: Terms | None) -> Terms:
+def known(terms: AuditTerms | None) -> AuditTerms:
     """Return the terms of a rule that is only applied with the contract."""
     if terms is None:
         raise ValueError('The rule needs a contract (expected one, got none).')

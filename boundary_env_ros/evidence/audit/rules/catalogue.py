@@ -32,7 +32,7 @@ class Severity(Enum):
 
 
 @frozen(kw_only=False)
-class Rule:
+class AuditRule:
     """
     One rule of the audit.
 
@@ -93,9 +93,9 @@ _PAGE = re.compile(
 )
 
 
-def _rules(pages: str) -> tuple[Rule, ...]:
+def _rules(pages: str) -> tuple[AuditRule, ...]:
     return tuple(
-        Rule(
+        AuditRule(
             id=name,
             sentence=sentence,
             way_out=way_out,
@@ -111,7 +111,7 @@ def _rules(pages: str) -> tuple[Rule, ...]:
 #: The rules in the order of reports.
 RULES = _rules(PAGES)
 
-RULE: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
+RULE: Mapping[str, AuditRule] = {rule.id: rule for rule in RULES}
 
 #: The rules that run gate, environment and task again.
 RECOMPUTED = ('step-recomputed', 'decision-recomputed')

@@ -13,14 +13,14 @@ from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
+    AuditTerms,
+    DecisionLink,
     Found,
     known,
     limits_of,
-    Link,
     Mismatch,
     of_decision,
     outside,
-    Terms,
     unlike,
 )
 from boundary_env_ros.evidence.audit.rules.gate import same_numbers
@@ -28,7 +28,7 @@ from boundary_env_ros.evidence.record_difference import close, number, ROUNDING,
 
 
 @of_decision('command-in-bounds', contract=True)
-def _command_in_bounds(link: Link) -> Found:
+def _command_in_bounds(link: DecisionLink) -> Found:
     terms, command = known(link.terms), link.decision.command
     limits = terms.limits
     if not command:
@@ -58,7 +58,7 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[s
 
 
 @of_decision('command-motion', contract=True)
-def _command_rate(link: Link) -> Found:
+def _command_rate(link: DecisionLink) -> Found:
     declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.inputs.previous_command
     if len(command) != len(declared.limits.rate):
@@ -96,7 +96,7 @@ def _command_rate(link: Link) -> Found:
             yield Mismatch(place, f'from {number(was)} towards {number(safe)}', number(value))
 
 
-def brakes(decision: GateDecision, terms: Terms) -> bool:
+def brakes(decision: GateDecision, terms: AuditTerms) -> bool:
     """Return whether a decision follows the stop profile: a stop, or a hold that is to brake."""
     return decision.verdict is Verdict.STOPPED or (
         terms.contract.safety.on_timeout is OnTimeout.SAFE
@@ -112,7 +112,7 @@ def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
 
 
 @of_decision('inputs-recomputed', contract=True, near=True)
-def _silence_recomputed(link: Link) -> Found:
+def _silence_recomputed(link: DecisionLink) -> Found:
     decision, last, limits = link.decision, link.obeyed, known(link.terms)
     if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:
         return
@@ -132,7 +132,7 @@ def _silence_recomputed(link: Link) -> Found:
 
 
 @of_decision('inputs-recomputed', contract=True)
-def _decided(link: Link) -> Found:
+def _decided(link: DecisionLink) -> Found:
     decision, contract = link.decision, known(link.terms).contract
     if contract.pacing is not Pacing.REALTIME:
         return

@@ -11,9 +11,9 @@ from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.records.decision import Trigger, Verdict
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
+    DecisionLink,
     Found,
     known,
-    Link,
     Mismatch,
     of_decision,
     unlike,
@@ -31,7 +31,7 @@ def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 @of_decision('decision-sequence', near=True)
-def _decision_sequence(link: Link) -> Found:
+def _decision_sequence(link: DecisionLink) -> Found:
     before, sequence = link.before, link.decision.sequence
     if before is None or (sequence == 1 and not link.direct):
         return
@@ -41,7 +41,7 @@ def _decision_sequence(link: Link) -> Found:
 
 
 @of_decision('instants-in-order')
-def _decision_stamped(link: Link) -> Found:
+def _decision_stamped(link: DecisionLink) -> Found:
     decision = link.decision
     needed = {'commanded': decision.published, 'received': decision.request is not None}
     for name, is_needed in needed.items():
@@ -61,7 +61,7 @@ def _decision_stamped(link: Link) -> Found:
 
 
 @of_decision('request-valid')
-def _request_carried(link: Link) -> Found:
+def _request_carried(link: DecisionLink) -> Found:
     decision, request = link.decision, link.decision.request
     if request is None:
         return
@@ -80,7 +80,7 @@ def _request_carried(link: Link) -> Found:
 
 
 @of_decision('decision-recomputed')
-def _changes_said(link: Link) -> Found:
+def _changes_said(link: DecisionLink) -> Found:
     # Also where no contract says what the gate had to change.
     decision = link.decision
     strictest = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
@@ -97,7 +97,7 @@ def _changes_said(link: Link) -> Found:
 
 
 @of_decision('decision-recomputed', contract=True)
-def _probe_as_contract(link: Link) -> Found:
+def _probe_as_contract(link: DecisionLink) -> Found:
     decision, terms = link.decision, known(link.terms)
     if decision.trigger is not Trigger.PROBE:
         return
@@ -111,7 +111,7 @@ def _probe_as_contract(link: Link) -> Found:
 
 
 @of_decision('allowed-to-move')
-def _allowed_to_move(link: Link) -> Found:
+def _allowed_to_move(link: DecisionLink) -> Found:
     decision, last = link.decision, link.published
     probing, moving = decision.trigger is Trigger.PROBE, decision.verdict in MOVING
     if decision.verdict is Verdict.REJECTED and decision.published:
@@ -143,7 +143,7 @@ def _allowed_to_move(link: Link) -> Found:
 
 
 @of_decision('request-answered', near=True)
-def _request_lost(link: Link) -> Found:
+def _request_lost(link: DecisionLink) -> Found:
     seen, request = link.seen, link.decision.request
     if request is None or seen is None or seen.lease_id != request.lease_id:
         return

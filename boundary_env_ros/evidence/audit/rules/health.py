@@ -14,10 +14,10 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.base import (
+    DecisionLink,
     Found,
     known,
     limits_of,
-    Link,
     Mismatch,
     of_decision,
     outside,
@@ -31,7 +31,7 @@ _READING = 0.01
 
 
 @of_decision('runtime-limits-stricter', contract=True)
-def _tightened_stricter(link: Link) -> Found:
+def _tightened_stricter(link: DecisionLink) -> Found:
     declared, decision, before = known(link.terms), link.decision, link.before
     if decision.runtime_limits != RuntimeLimits():
         try:
@@ -66,7 +66,7 @@ def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
 
 
 @of_decision('foreign-publisher')
-def _foreign_publisher(link: Link) -> Found:
+def _foreign_publisher(link: DecisionLink) -> Found:
     found = _foreign(link.decision)
     # It is told when it comes, not with every decision for as long as it stays.
     if not found or (link.before is not None and found == _foreign(link.before)):
@@ -85,7 +85,7 @@ def _foreign(decision: GateDecision) -> dict[str, int]:
 
 
 @of_decision('inputs-recomputed', contract=True)
-def _tick_recomputed(link: Link) -> Found:
+def _tick_recomputed(link: DecisionLink) -> Found:
     decision, last = link.decision, link.ticked
     if known(link.terms).contract.pacing is not Pacing.REALTIME:
         return
@@ -108,7 +108,7 @@ def _tick_recomputed(link: Link) -> Found:
 
 
 @of_decision('allowed-to-move', contract=True)
-def _clock_recomputed(link: Link) -> Found:
+def _clock_recomputed(link: DecisionLink) -> Found:
     decision, last, contract = link.decision, link.published, known(link.terms).contract
     if (
         last is None

@@ -9,13 +9,13 @@ import re
 
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.evidence.audit.rules.base import (
+    DecisionLink,
     Found,
     known,
-    Link,
     Mismatch,
     of_decision,
     of_step,
-    Scene,
+    StepContext,
     unlike,
 )
 from boundary_env_ros.evidence.audit.rules.whole import other_contract
@@ -25,7 +25,7 @@ UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 @of_step('one-contract')
-def _one_contract(scene: Scene) -> Found:
+def _one_contract(scene: StepContext) -> Found:
     now, first = scene.now.id, scene.first.id
     decided = {
         f'decisions[{i}].id': decision.id
@@ -43,7 +43,7 @@ def _one_contract(scene: Scene) -> Found:
 
 
 @of_step('one-contract', contract=True)
-def _of_contract(scene: Scene) -> Found:
+def _of_contract(scene: StepContext) -> Found:
     terms, now = known(scene.terms), scene.now
     contract = terms.contract
     yield from other_contract('id', now.id, terms)
@@ -53,7 +53,7 @@ def _of_contract(scene: Scene) -> Found:
 
 
 @of_step('versions-present')
-def _versions_present(scene: Scene) -> Found:
+def _versions_present(scene: StepContext) -> Found:
     now, answer = scene.now, scene.now.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
     found = {name: getattr(now, name) for name in names}
@@ -69,12 +69,12 @@ def _versions_present(scene: Scene) -> Found:
 
 
 @of_step('episode-constant')
-def _episode_constant(scene: Scene) -> Found:
+def _episode_constant(scene: StepContext) -> Found:
     for place, expected, actual in _constants(scene):
         yield from unlike(place, expected, actual, 'as before')
 
 
-def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
+def _constants(scene: StepContext) -> Iterator[tuple[str, object, object]]:
     """Yield what must be the same as before: its place, what it was and what it is."""
     now, earlier = scene.now, scene.earlier
     for base, names in (
@@ -108,7 +108,7 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
 
 
 @of_decision('episode-constant')
-def _lease_constant(link: Link) -> Found:
+def _lease_constant(link: DecisionLink) -> Found:
     heard, request = link.heard, link.decision.request
     if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
         return
@@ -126,21 +126,21 @@ _HIDING = {
 
 
 @of_step('no-hidden-wrapper')
-def _no_hidden_wrapper(scene: Scene) -> Found:
+def _no_hidden_wrapper(scene: StepContext) -> Found:
     for i, name, base in _wrappers(scene):
         if base in _HIDING:
             yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[base]}', repr(name))
 
 
 @of_step('versions-present')
-def _wrappers_known(scene: Scene) -> Found:
+def _wrappers_known(scene: StepContext) -> Found:
     for i, name, base in _wrappers(scene):
         if base not in _HIDING and (':' in name or base == 'TransformAction'):
             expected = 'one that is known to change no actions and flags'
             yield Mismatch(f'wrappers[{i}]', expected, repr(name))
 
 
-def _wrappers(scene: Scene) -> Iterator[tuple[int, str, str]]:
+def _wrappers(scene: StepContext) -> Iterator[tuple[int, str, str]]:
     """Yield place, name and, of one of somebody's own, the known class that each wrapper is."""
     # That they stay through an episode is looked at elsewhere.
     for i, wrapper in enumerate(scene.now.wrappers if scene.now is scene.start else ()):

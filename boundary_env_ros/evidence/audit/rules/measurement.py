@@ -9,9 +9,9 @@ from boundary_env_ros.core.records.decision import ALIVE, Measurement, OPERATOR
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import age_of, ClockReading, NANOSECONDS
 from boundary_env_ros.evidence.audit.rules.base import (
+    DecisionLink,
     Found,
     known,
-    Link,
     Mismatch,
     of_decision,
     outside,
@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 
 
 @of_decision('inputs-recomputed', contract=True)
-def _measurement_age(link: Link) -> Found:
+def _measurement_age(link: DecisionLink) -> Found:
     decision = link.decision
     for i, measurement in enumerate(decision.inputs.measurements):
         if not measurement.received_steady:
@@ -46,7 +46,7 @@ def _worse_age(measurement: Measurement, now: ClockReading) -> float:
 
 
 @of_decision('measurements-as-contract', contract=True)
-def _measurements_as_contract(link: Link) -> Found:
+def _measurements_as_contract(link: DecisionLink) -> Found:
     contract, decision = known(link.terms).contract, link.decision
     sizes = {name: need.size for name, need in known(link.terms).limits.needs.items()}
     if contract.safety.operator is not None:

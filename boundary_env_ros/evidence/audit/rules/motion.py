@@ -20,13 +20,13 @@ import math
 from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.rules.base import (
+    AuditTerms,
+    DecisionLink,
     Found,
     known,
     limits_of,
-    Link,
     Mismatch,
     of_decision,
-    Terms,
 )
 from boundary_env_ros.evidence.audit.rules.command import begins_anew, brakes
 from boundary_env_ros.evidence.record_difference import number
@@ -50,7 +50,7 @@ _MOST = 3
 Node = tuple[float, Vector]
 
 
-def _path(link: Link, terms: Terms) -> list[Node]:
+def _path(link: DecisionLink, terms: AuditTerms) -> list[Node]:
     """
     Return the last places of the emitted sequence, the newest first, at most four.
 
@@ -105,7 +105,7 @@ def divided_difference(nodes: Sequence[Node], dimension: int) -> tuple[float, fl
 
 
 @of_decision('command-motion', contract=True)
-def _command_motion(link: Link) -> Found:
+def _command_motion(link: DecisionLink) -> Found:
     bound, decision = known(link.terms), link.decision
     limits = bound.limits
     if not limits.profiled or len(decision.command) != len(limits.rate):
@@ -128,7 +128,7 @@ def _command_motion(link: Link) -> Found:
 
 
 @of_decision('command-motion', contract=True)
-def command_rotation(link: Link) -> Found:
+def command_rotation(link: DecisionLink) -> Found:
     """Yield where a rotation is none, or is turned too far."""
     declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.inputs.previous_command

@@ -25,14 +25,14 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Mismatch,
     of_step,
     outside,
-    Scene,
+    StepContext,
     unlike,
 )
 from boundary_env_ros.evidence.record_difference import number, vector
 
 
 @of_step('fields-as-contract', contract=True)
-def _fields_as_contract(scene: Scene) -> Found:
+def _fields_as_contract(scene: StepContext) -> Found:
     contract, now = known(scene.terms).contract, scene.now
     goes_on = now.kind is Kind.STEP and not (now.terminated or now.truncated)
     views = [('after', now.after, contract.observation), ('state', now.state, contract.state)]
@@ -52,7 +52,7 @@ def _fields_as_contract(scene: Scene) -> Found:
 
 
 @of_step('fields-as-contract', contract=True)
-def _of_one_message(scene: Scene) -> Found:
+def _of_one_message(scene: StepContext) -> Found:
     contract, now = known(scene.terms).contract, scene.now
     sources = {spec.name: spec.source for spec in (*contract.observation, *contract.state)}
     for view, fields in (('before', now.before), ('after', (*now.after, *now.state))):
@@ -76,7 +76,7 @@ def _of_one_message(scene: Scene) -> Found:
 
 
 @of_step('fields-as-contract')
-def _fields_stay(scene: Scene) -> Found:
+def _fields_stay(scene: StepContext) -> Found:
     # Also where no contract says which they are.
     now = scene.now
     for field in (*now.after, *now.state) if scene.terms is None else ():
@@ -177,7 +177,7 @@ def encoding_of(spec: FieldSpec) -> str:
 
 
 @of_step('truth-withheld', contract=True)
-def _truth_withheld(scene: Scene) -> Found:
+def _truth_withheld(scene: StepContext) -> Found:
     contract = known(scene.terms).contract
     hidden = {spec.name for spec in contract.privileged}
     topics = {spec.topic for spec in contract.privileged if spec.topic}
@@ -193,7 +193,7 @@ def _truth_withheld(scene: Scene) -> Found:
 
 
 @of_step('clocks-agree')
-def _age_not_negative(scene: Scene) -> Found:
+def _age_not_negative(scene: StepContext) -> Found:
     for field in scene.now.after:
         if field.age is not None and field.age < 0:
             yield Mismatch(f'after.{field.name}.age', 'at least 0 s', number(field.age))

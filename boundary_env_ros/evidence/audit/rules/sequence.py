@@ -14,7 +14,13 @@ from boundary_env_ros.core.records.endings import (
 )
 from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.timebase import Clock, elapsed
-from boundary_env_ros.evidence.audit.rules.base import Found, Mismatch, of_step, Scene, unlike
+from boundary_env_ros.evidence.audit.rules.base import (
+    Found,
+    Mismatch,
+    of_step,
+    StepContext,
+    unlike,
+)
 from boundary_env_ros.evidence.record_difference import number
 
 _FLAGS = 'terminated, truncated'
@@ -24,7 +30,7 @@ _DECLARERS = {SUCCESS: 'task:', TIME_LIMIT: 'environment'}
 
 
 @of_step('steps-in-order', near=True)
-def _step_continuous(scene: Scene) -> Found:
+def _step_continuous(scene: StepContext) -> Found:
     now, earlier = scene.now, scene.earlier
     expected = 0 if earlier is None else earlier.id.step + 1
     if now.id.step != expected and not (scene.alone and now.id.step > 0):
@@ -32,13 +38,13 @@ def _step_continuous(scene: Scene) -> Found:
 
 
 @of_step('reset-as-contract', near=True)
-def _reset_first(scene: Scene) -> Found:
+def _reset_first(scene: StepContext) -> Found:
     if scene.earlier is None and not scene.alone and scene.now.kind is not Kind.RESET:
         yield Mismatch('kind', 'an episode that begins with its reset', scene.now.kind.name)
 
 
 @of_step('reset-as-contract')
-def _reset_at_its_step(scene: Scene) -> Found:
+def _reset_at_its_step(scene: StepContext) -> Found:
     now = scene.now
     if (now.id.step == 0) != (now.kind is Kind.RESET):
         expected = 'RESET at step 0 and STEP at every other'
@@ -49,7 +55,7 @@ def _reset_at_its_step(scene: Scene) -> Found:
 
 
 @of_step('reset-as-contract')
-def _reset_confirmed(scene: Scene) -> Found:
+def _reset_confirmed(scene: StepContext) -> Found:
     reset = scene.now.reset
     if reset is None:
         return
@@ -64,7 +70,7 @@ def _reset_confirmed(scene: Scene) -> Found:
 
 
 @of_step('steps-in-order')
-def _one_after_another(scene: Scene) -> Found:
+def _one_after_another(scene: StepContext) -> Found:
     last, earlier, now = scene.last, scene.earlier, scene.now
     if scene.reopened:
         yield Mismatch('id.episode_id', 'an episode that was not left', now.id.episode_id)
@@ -85,7 +91,7 @@ def _one_after_another(scene: Scene) -> Found:
 
 
 @of_step('steps-in-order')
-def _decisions_of_step(scene: Scene) -> Found:
+def _decisions_of_step(scene: StepContext) -> Found:
     now = scene.now.id
     for link in scene.links:
         of = link.decision.id
@@ -99,7 +105,7 @@ def _decisions_of_step(scene: Scene) -> Found:
 
 
 @of_step('ending-declared')
-def _one_ending(scene: Scene) -> Found:
+def _one_ending(scene: StepContext) -> Found:
     now = scene.now
     flags = tuple(kind for kind in EndingKind if getattr(now, kind.name.lower()))
     if len(flags) > 1:

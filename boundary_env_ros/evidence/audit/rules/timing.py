@@ -17,7 +17,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     known,
     Mismatch,
     of_step,
-    Scene,
+    StepContext,
     unlike,
 )
 from boundary_env_ros.evidence.record_difference import format_value, number
@@ -28,7 +28,7 @@ READING = 0.02
 
 
 @of_step('instants-in-order')
-def _instants_in_order(scene: Scene) -> Found:
+def _instants_in_order(scene: StepContext) -> Found:
     for (first, start), (second, end) in pairwise(_of_step(scene.now)):
         seconds = elapsed(start, end)
         if seconds is not None and seconds < 0:
@@ -36,7 +36,7 @@ def _instants_in_order(scene: Scene) -> Found:
 
 
 @of_step('execution-measured')
-def _actuated_after_commanded(scene: Scene) -> Found:
+def _actuated_after_commanded(scene: StepContext) -> Found:
     now = scene.now
     if now.actuated is None:
         return
@@ -87,7 +87,7 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
 
 
 @of_step('instants-in-order')
-def _one_clock(scene: Scene) -> Found:
+def _one_clock(scene: StepContext) -> Found:
     now, expected = scene.now, scene.first.closed.ros.clock
     if scene.terms is not None:
         expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
@@ -100,7 +100,7 @@ def _one_clock(scene: Scene) -> Found:
 
 
 @of_step('clocks-agree')
-def _clocks_agree(scene: Scene) -> Found:
+def _clocks_agree(scene: StepContext) -> Found:
     for (_, start), (name, end) in pairwise(_of_step(scene.now)):
         one, other = start.ros, end.ros
         if one.clock is not Clock.SYSTEM or other.clock is not one.clock or one.host != other.host:
@@ -115,7 +115,7 @@ def _clocks_agree(scene: Scene) -> Found:
 
 
 @of_step('steps-in-order', contract=True)
-def _period_kept(scene: Scene) -> Found:
+def _period_kept(scene: StepContext) -> Found:
     now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
     if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
         return
@@ -129,7 +129,7 @@ def _period_kept(scene: Scene) -> Found:
 
 
 @of_step('instants-in-order')
-def _closed_later(scene: Scene) -> Found:
+def _closed_later(scene: StepContext) -> Found:
     now, earlier = scene.now, scene.earlier
     passed = None if earlier is None else elapsed(earlier.closed, now.closed)
     if passed is not None and passed < 0.0:
@@ -137,7 +137,7 @@ def _closed_later(scene: Scene) -> Found:
 
 
 @of_step('request-valid')
-def _answered_observation(scene: Scene) -> Found:
+def _answered_observation(scene: StepContext) -> Found:
     now, answer = scene.now, scene.now.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
         return
@@ -165,7 +165,7 @@ def _answered_observation(scene: Scene) -> Found:
 
 
 @of_step('execution-measured')
-def _measured_action(scene: Scene) -> Found:
+def _measured_action(scene: StepContext) -> Found:
     now = scene.now
     # No episode begins before what the robot does is known.
     needed = now.kind is Kind.STEP and scene.terms and scene.terms.contract.action

@@ -20,7 +20,7 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.errors import WRONG_INPUT
-from boundary_env_ros.evidence.audit.rules.base import Found, Mismatch, Terms, unlike
+from boundary_env_ros.evidence.audit.rules.base import AuditTerms, Found, Mismatch, unlike
 from boundary_env_ros.evidence.audit.rules.observation import wrong_field
 from boundary_env_ros.evidence.record_difference import first_difference, number, same, vector
 
@@ -74,7 +74,7 @@ def leaking(
                 )
 
 
-def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
+def wrong_privileged(record: PrivilegedObservation, terms: AuditTerms) -> Found:
     """Yield where a record of privileged fields is not of the contract."""
     expected = tuple(spec.name for spec in terms.contract.privileged)
     actual = tuple(found.name for found in record.fields)
@@ -87,7 +87,7 @@ def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
             yield from wrong_field(f'privileged.{field.name}', spec, field, goes_on=False)
 
 
-def other_contract(place: str, id_: StepId, terms: Terms) -> Found:
+def other_contract(place: str, id_: StepId, terms: AuditTerms) -> Found:
     """Yield where what is no step is of another contract, or of none of its agents."""
     yield from unlike(f'{place}.digest', terms.digest, id_.digest)
     if id_.agent not in terms.contract.agents:

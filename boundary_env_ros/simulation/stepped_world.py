@@ -15,7 +15,7 @@ from heapq import merge
 from typing import Generic
 
 from boundary_env_ros.errors import InvalidState, ResetFailed, SimulationFailed
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.readings import SensorReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline, State
 
 
@@ -81,7 +81,7 @@ class SteppedWorld(ABC, Generic[State]):
             pipeline.restart(state, seed)
             pipeline.capture(state)
 
-    def advance(self, until_ns: int) -> tuple[Reading, ...]:
+    def advance(self, until_ns: int) -> tuple[SensorReading, ...]:
         """
         Let time pass and return every reading that is published by then, in that order.
 

@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.observations import ObservationChecks
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
 from boundary_env_ros.evidence.wiring import STOP
 from boundary_env_ros.storage.records import Message as Recorded
@@ -78,7 +78,7 @@ class RawAuditor:
         self._published = PublishedChecks(self.ties)
         self._requests = {name for name, kind in topics.items() if kind == _REQUEST}
         # What is done with the messages of a topic besides keeping them.
-        self._on_message: dict[str, list[Callable[[RawMessage], None]]] = {}
+        self._on_message: dict[str, list[Callable[[LazyMessage], None]]] = {}
         for pairs in self._commands.pairs.values():
             self._listen(pairs.use, partial(self._commands.sent, pairs))
         for agent, uses in self.ties.uses.items():
@@ -88,7 +88,7 @@ class RawAuditor:
             if STOP in uses:
                 self._listen(uses[STOP], partial(self._decisions.pressed, agent))
 
-    def _listen(self, use: Input, on_message: Callable[[RawMessage], None]) -> None:
+    def _listen(self, use: Input, on_message: Callable[[LazyMessage], None]) -> None:
         self._on_message.setdefault(use.at, []).append(on_message)
 
     @property

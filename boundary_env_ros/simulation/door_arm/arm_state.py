@@ -53,7 +53,7 @@ class DoorReset:
     height: float = 0.25
 
 
-class Place(NamedTuple):
+class FramePose(NamedTuple):
     """
     A frame in the world, which is base_link.
 
@@ -101,10 +101,10 @@ class ArmState(TrueState):
     speeds: Float64Array
     opening: float
     opening_speed: float
-    tool: Place
-    handle: Place
-    wrist_camera: Place
-    scene_camera: Place
+    tool: FramePose
+    handle: FramePose
+    wrist_camera: FramePose
+    scene_camera: FramePose
     force: Float64Array
     torque: Float64Array
     hinge: float

@@ -24,7 +24,7 @@ _REASONS = 20
 
 
 @frozen
-class Difference:
+class ReplayDifference:
     """
     One place where something else came out.
 
@@ -123,7 +123,7 @@ class EpisodeVerdict:
     reward: float = 0.0
     reward_again: float = 0.0
     after_ending: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ReplayDifference] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
     by_reason: Counter[str] = field(default_factory=Counter)
 
@@ -133,11 +133,11 @@ class EpisodeVerdict:
         return not (self.steps_unlike or self.decisions_unlike or self.unproven)
 
     @property
-    def first(self) -> Difference | None:
+    def first(self) -> ReplayDifference | None:
         """Return the first difference."""
         return self.differences[0] if self.differences else None
 
-    def differs(self, difference: Difference) -> None:
+    def differs(self, difference: ReplayDifference) -> None:
         """Take note of a difference, and keep it if it is one of the first."""
         step = difference.step
         last = self.places[-1] if self.places else (step, step - 1)
@@ -235,7 +235,7 @@ def differing(
     again: GateDecision,
     first: FieldDifference,
     contract: Contract,
-) -> Difference:
+) -> ReplayDifference:
     """Return what is to be said of a decision that came out as another."""
     dimension, by = '', None
     if len(then.command) == len(again.command) > 0:
@@ -245,7 +245,7 @@ def differing(
             name, unit = contract.command_dimensions[index], contract.command_unit[index]
             dimension = f'{name} ({unit})' if unit else name
             by = changes[index]
-    return Difference(
+    return ReplayDifference(
         step=then.id.step,
         sequence=then.sequence,
         first=first,

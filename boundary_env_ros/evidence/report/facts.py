@@ -19,7 +19,7 @@ MOMENTS = 5
 
 
 @frozen
-class Limits:
+class PageLimits:
     """
     How much of a run a page shows.
 
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(slots=True, kw_only=True)
-class EpisodeRow:
+class ReportRow:
     """
     One episode in the list.
 
@@ -97,7 +97,7 @@ class Report:
     begun: str
     summary: Summary
     moments: tuple[Moment, ...]
-    rows: tuple[EpisodeRow, ...]
+    rows: tuple[ReportRow, ...]
     details: Mapping[int, Mapping[str, Json]]
     frames: Mapping[int, list[Frame]]
     notes: tuple[str, ...]

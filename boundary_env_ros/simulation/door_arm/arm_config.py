@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.simulation.config import (
+from boundary_env_ros.simulation.cart_config import (
     CameraConfig,
     ContactConfig,
     JointStateConfig,

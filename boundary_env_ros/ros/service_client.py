@@ -22,8 +22,8 @@ import uuid
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, is_of
+from boundary_env_ros.core.records.episode import status_by
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,
@@ -38,6 +38,7 @@ from boundary_env_ros.errors import (
     ResetNeeded,
     ResultCode,
 )
+from boundary_env_ros.facade.episodes import Snapshot
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.conversions import from_msg, to_msg

@@ -16,7 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset, Place
+from boundary_env_ros.simulation.door_arm.arm_state import (
+    ARM_JOINTS,
+    ArmState,
+    DoorReset,
+    FramePose,
+)
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.messages import Float64Array
 
@@ -164,9 +169,9 @@ class DoorPhysics:
         data.ctrl[:_JOINTS] = scene.joints
         data.ctrl[_JOINTS] = self.geometry.most_open / 2.0
 
-    def _site(self, name: str) -> Place:
+    def _site(self, name: str) -> FramePose:
         site = self._data.site(name)
-        return Place(position=site.xpos.copy(), rotation=site.xmat.reshape(3, 3).copy())
+        return FramePose(position=site.xpos.copy(), rotation=site.xmat.reshape(3, 3).copy())
 
     def _feel(self) -> tuple[Float64Array, Float64Array]:
         """Return what the world does to the gripper, as a sensor tells that knows its weight."""

@@ -27,8 +27,7 @@ from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence import episodes as read
-from boundary_env_ros.evidence.episodes import Episodes, Key
+from boundary_env_ros.evidence.episodes import Episodes, EpisodeStep, Key
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
@@ -40,7 +39,7 @@ EXPORT = 'export'
 _VERDICTS = ('success', 'failure')
 
 
-class Origin(IntEnum):
+class DatasetOrigin(IntEnum):
     """
     Where the applied action is known from.
 
@@ -76,7 +75,7 @@ class Sight:
 
 
 @frozen
-class Step:
+class DatasetStep:
     """
     One step, with what is known of it by later records.
 
@@ -112,7 +111,7 @@ class Step:
     before: Sight
     after: Sight
     applied: Vector
-    origin: Origin
+    origin: DatasetOrigin
     intervened: bool
     actuated: Stamp | None
     last: bool = False
@@ -188,7 +187,7 @@ class EpisodeStream:
 
     def follow(
         self, entries: Iterable[object], wanted: Container[Key] | None = None
-    ) -> Iterator[Step]:
+    ) -> Iterator[DatasetStep]:
         """Yield the steps of the agent's episodes, of those that are wanted or all."""
         seen: tuple[int, Sight] | None = None
         for step in Episodes(entries):
@@ -215,20 +214,20 @@ class EpisodeStream:
             seen = (now.id.step, after)
             yield self._step(step, before, after)
 
-    def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
+    def _step(self, step: EpisodeStep, before: Sight, after: Sight) -> DatasetStep:
         now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
         asked = now.requested_action
-        if origin is not Origin.UNKNOWN and asked and any(map(math.isnan, applied)):
+        if origin is not DatasetOrigin.UNKNOWN and asked and any(map(math.isnan, applied)):
             applied, origin = (
                 tuple(a if math.isnan(b) else b for a, b in zip(asked, applied, strict=True)),
-                Origin.REQUESTED,
+                DatasetOrigin.REQUESTED,
             )
         label = agreed(self._labels.get(episode.key, ()))
         # A step that is the last has the ending that was announced, or none.
         ended = episode if step.last else now
         breaks_off = step.last and not episode.ending
-        return Step(
+        return DatasetStep(
             transition=now,
             label='' if label is None else label.name.lower(),
             instruction='' if episode.first.reset is None else episode.first.reset.instruction,
@@ -266,18 +265,18 @@ class EpisodeStream:
                 self._gaps.lost_images[spec.name] += 1
         return Sight(fields=fields, images=images)
 
-    def _applied(self, transition: Transition) -> tuple[Vector, Origin]:
+    def _applied(self, transition: Transition) -> tuple[Vector, DatasetOrigin]:
         groups = self._contract.action
         sent = [decision for decision in transition.decisions if decision.published]
         before, self._command = self._command, sent[-1].command if sent else self._command
         by_hand = any(decision.trigger is Trigger.OPERATOR for decision in sent)
         if transition.admitted_action and not by_hand:
             # An imported step has no decision: its action was worked out from the command.
-            origin = Origin.ADMITTED if transition.decisions else Origin.COMMAND
+            origin = DatasetOrigin.ADMITTED if transition.decisions else DatasetOrigin.COMMAND
             return transition.admitted_action, origin
         if sent:
             previous = sent[-1].inputs.previous_command or before
-            return as_action(groups, sent[-1].command, previous), Origin.COMMAND
+            return as_action(groups, sent[-1].command, previous), DatasetOrigin.COMMAND
         if before is not None:
-            return as_action(groups, before, before), Origin.HELD
-        return (math.nan,) * self._contract.action_size, Origin.UNKNOWN
+            return as_action(groups, before, before), DatasetOrigin.HELD
+        return (math.nan,) * self._contract.action_size, DatasetOrigin.UNKNOWN

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from boundary_env_ros.simulation.config import JointStateConfig
-from boundary_env_ros.simulation.door_arm.config import HandlePoseConfig, WrenchConfig
-from boundary_env_ros.simulation.door_arm.state import (
+from boundary_env_ros.simulation.cart_config import JointStateConfig
+from boundary_env_ros.simulation.door_arm.arm_config import HandlePoseConfig, WrenchConfig
+from boundary_env_ros.simulation.door_arm.arm_state import (
     ARM_JOINTS,
     ArmState,
     GRIPPER_JOINT,
@@ -33,7 +33,7 @@ from boundary_env_ros.simulation.motion_sensors import Sensor, turned
 _GRIPPER_NOISE = 0.1
 
 
-class JointStates(Sensor[ArmState]):
+class ArmJointStates(Sensor[ArmState]):
     """Angle and speed of the arm's joints, and the opening of the gripper."""
 
     def __init__(self, config: JointStateConfig) -> None:

@@ -16,8 +16,8 @@ import json
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.actuation import Feedback
-from boundary_env_ros.core.environment.environment_state import Setup, State
+from boundary_env_ros.core.environment.actuation import MeasuredState
+from boundary_env_ros.core.environment.environment_state import EnvironmentState, Setup
 from boundary_env_ros.core.environment.freezing import reading_of
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
@@ -89,7 +89,7 @@ class StepsAgain:
             topics=topics,
             software_version='',
         )
-        self._new = State.of(self._setup)
+        self._new = EnvironmentState.of(self._setup)
         self._buffer = self._new.buffer
         self._last: Transition | None = None
         self._before: View | None = None
@@ -155,7 +155,7 @@ class StepsAgain:
         judge = None if self.lacking else self._task
         return _AsRecorded(then, self._task) if judge is None else judge
 
-    def _state(self, then: Transition) -> State:
+    def _state(self, then: Transition) -> EnvironmentState:
         """Return the state in which a step is closed, as far as its record tells of it."""
         new, version = self._new, then.software_version
         id_ = replace(then.id, step=then.id.step - 1)
@@ -217,7 +217,7 @@ class StepsAgain:
         actuation = self._new.actuation
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
-            feedback = Feedback(captured=then.measured_at, values=then.measured_action)
+            feedback = MeasuredState(captured=then.measured_at, values=then.measured_action)
             actuation = actuation.measured(feedback)
         state = replace(
             self._state(then),

@@ -24,7 +24,7 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
-from boundary_env_ros.storage import limits
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.bag_metadata import (
     in_order,
     named_files,
@@ -32,7 +32,7 @@ from boundary_env_ros.storage.bag_metadata import (
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, Decoders, MSG
 from boundary_env_ros.storage.disk_errors import disk_error
-from boundary_env_ros.storage.log_order import in_log_order, Part, SIMULATED, WINDOW
+from boundary_env_ros.storage.log_order import in_log_order, LogPart, SIMULATED, WINDOW
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     ContractDescription,
@@ -141,7 +141,7 @@ class Bag(RecordSource):
             if data.startswith(_ZSTD) and channel.encoding == CDR:
                 # Compressed one by one; no CDR begins like that.
                 where = f'a message of {topic} in {part.file}'
-                data = b''.join(unpacked('zstd', data, limits.MESSAGE, where))
+                data = b''.join(unpacked('zstd', data, size_limits.MESSAGE, where))
             if follow is not None:
                 follow(channel, log_time, publish_time, data)
             key = (kind, channel.encoding, channel.definition)
@@ -173,7 +173,7 @@ class Bag(RecordSource):
             found.add(each.unlike.unknown, each.unlike.passed_over, each.messages)
         return found
 
-    def _parts(self, wanted: Callable[[Channel], bool]) -> Iterator[Part]:
+    def _parts(self, wanted: Callable[[Channel], bool]) -> Iterator[LogPart]:
         """Yield the parts of the files, with their eras counted over the bag."""
         era = latest = 0
         after_ours = False
@@ -317,7 +317,7 @@ def _files_in(path: Path) -> list[Path]:
 
 
 def _file(path: Path) -> BagFile:
-    with limits.open_file(path) as file:
+    with size_limits.open_file(path) as file:
         head = file.read(len(SQLITE))
     logs = [Path(f'{path}{end}') for end in ('-wal', '-journal')]
     logs = [log for log in logs if log.exists() and log.stat().st_size]
@@ -344,7 +344,10 @@ def _with_logs(path: Path, logs: Collection[Path]) -> BagFile:
     """Return a copy of a database whose recorder died, with what stands in the logs beside it."""
     folder = TemporaryDirectory(prefix='boundary_env_bag_')
     for source in (path, *logs):
-        with limits.open_file(source) as old, (Path(folder.name) / source.name).open('wb') as new:
+        with (
+            size_limits.open_file(source) as old,
+            (Path(folder.name) / source.name).open('wb') as new,
+        ):
             shutil.copyfileobj(old, new)
     try:
         file = SqliteFile(Path(folder.name) / path.name, ours=True)
@@ -362,7 +365,7 @@ def _decompressed(path: Path) -> BagFile:
     inner = Path(folder.name) / path.stem
     size = path.stat().st_size
     most = min(
-        max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+        max(size_limits.UNPACKED, size_limits.UNPACKED_TIMES * size),
         shutil.disk_usage(inner.parent).free // 2,
     )
     with path.open('rb') as packed, inner.open('wb') as out:

@@ -509,7 +509,7 @@ class Auditor:
             agent.first_carried = agent.first_carried or decision
             links.append(agent.carried)
             agent.fresh = False
-        scene = StepContext(
+        context = StepContext(
             now=now,
             first=self._first,
             last=last,
@@ -522,7 +522,7 @@ class Auditor:
         )
         of = now.id
         for check in self._step_checks:
-            for mismatch in check.look(scene):
+            for mismatch in check.look(context):
                 self.find(check.rule, mismatch, of, near=check.near)
         for each in links:
             self._decisions += 1

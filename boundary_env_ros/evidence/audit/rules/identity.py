@@ -25,11 +25,11 @@ UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 @of_step('one-contract')
-def _one_contract(scene: StepContext) -> Found:
-    now, first = scene.now.id, scene.first.id
+def _one_contract(context: StepContext) -> Found:
+    now, first = context.now.id, context.first.id
     decided = {
         f'decisions[{i}].id': decision.id
-        for i, decision in enumerate(scene.now.decisions)
+        for i, decision in enumerate(context.now.decisions)
         if decision.verdict is not Verdict.REJECTED  # which goes by the name of its request
     }
     for place, found in {'id': now, **decided}.items():
@@ -43,8 +43,8 @@ def _one_contract(scene: StepContext) -> Found:
 
 
 @of_step('one-contract', contract=True)
-def _of_contract(scene: StepContext) -> Found:
-    terms, now = known(scene.terms), scene.now
+def _of_contract(context: StepContext) -> Found:
+    terms, now = known(context.terms), context.now
     contract = terms.contract
     yield from other_contract('id', now.id, terms)
     yield from unlike('contract', contract.name, now.contract)
@@ -53,15 +53,15 @@ def _of_contract(scene: StepContext) -> Found:
 
 
 @of_step('versions-present')
-def _versions_present(scene: StepContext) -> Found:
-    now, answer = scene.now, scene.now.answer
+def _versions_present(context: StepContext) -> Found:
+    now, answer = context.now, context.now.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
     found = {name: getattr(now, name) for name in names}
     for i, decision in enumerate(now.decisions):
         found[f'decisions[{i}].software_version'] = decision.software_version
     if answer is not None and answer.request is not None:
         found['request.client_version'] = answer.request.client_version
-    if scene.now is scene.start:  # that they stay through an episode is looked at elsewhere
+    if context.now is context.start:  # that they stay through an episode is looked at elsewhere
         found['wrappers'] = ' '.join(now.wrappers)
     for name, version in found.items():
         if not version:
@@ -69,17 +69,17 @@ def _versions_present(scene: StepContext) -> Found:
 
 
 @of_step('episode-constant')
-def _episode_constant(scene: StepContext) -> Found:
-    for place, expected, actual in _constants(scene):
+def _episode_constant(context: StepContext) -> Found:
+    for place, expected, actual in _constants(context):
         yield from unlike(place, expected, actual, 'as before')
 
 
-def _constants(scene: StepContext) -> Iterator[tuple[str, object, object]]:
+def _constants(context: StepContext) -> Iterator[tuple[str, object, object]]:
     """Yield what must be the same as before: its place, what it was and what it is."""
-    now, earlier = scene.now, scene.earlier
+    now, earlier = context.now, context.earlier
     for base, names in (
-        (scene.first, ('contract', 'contract_version', 'software_version')),
-        (scene.start, ('client_version', 'wrappers', 'seed')),
+        (context.first, ('contract', 'contract_version', 'software_version')),
+        (context.start, ('client_version', 'wrappers', 'seed')),
     ):
         for name in names:
             yield name, getattr(base, name), getattr(now, name)
@@ -88,7 +88,7 @@ def _constants(scene: StepContext) -> Iterator[tuple[str, object, object]]:
         versions = now.client_version, answer.request.client_version
         if all(versions):  # that there are any is looked at elsewhere
             yield 'request.client_version', *versions
-    for link in scene.links:
+    for link in context.links:
         if link.before is not None:
             version = link.decision.software_version
             yield f'{link.place}.software_version', link.before.software_version, version
@@ -126,23 +126,23 @@ _HIDING = {
 
 
 @of_step('no-hidden-wrapper')
-def _no_hidden_wrapper(scene: StepContext) -> Found:
-    for i, name, base in _wrappers(scene):
+def _no_hidden_wrapper(context: StepContext) -> Found:
+    for i, name, base in _wrappers(context):
         if base in _HIDING:
             yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[base]}', repr(name))
 
 
 @of_step('versions-present')
-def _wrappers_known(scene: StepContext) -> Found:
-    for i, name, base in _wrappers(scene):
+def _wrappers_known(context: StepContext) -> Found:
+    for i, name, base in _wrappers(context):
         if base not in _HIDING and (':' in name or base == 'TransformAction'):
             expected = 'one that is known to change no actions and flags'
             yield Mismatch(f'wrappers[{i}]', expected, repr(name))
 
 
-def _wrappers(scene: StepContext) -> Iterator[tuple[int, str, str]]:
+def _wrappers(context: StepContext) -> Iterator[tuple[int, str, str]]:
     """Yield place, name and, of one of somebody's own, the known class that each wrapper is."""
     # That they stay through an episode is looked at elsewhere.
-    for i, wrapper in enumerate(scene.now.wrappers if scene.now is scene.start else ()):
+    for i, wrapper in enumerate(context.now.wrappers if context.now is context.start else ()):
         name = re.split(r'[<(]', wrapper)[0]
         yield i, name, name.rpartition(':')[2].rpartition('.')[2]

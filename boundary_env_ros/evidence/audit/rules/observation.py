@@ -32,11 +32,11 @@ from boundary_env_ros.evidence.record_difference import number, vector
 
 
 @of_step('fields-as-contract', contract=True)
-def _fields_as_contract(scene: StepContext) -> Found:
-    contract, now = known(scene.terms).contract, scene.now
+def _fields_as_contract(context: StepContext) -> Found:
+    contract, now = known(context.terms).contract, context.now
     goes_on = now.kind is Kind.STEP and not (now.terminated or now.truncated)
     views = [('after', now.after, contract.observation), ('state', now.state, contract.state)]
-    if scene.earlier is None and now.kind is Kind.STEP:
+    if context.earlier is None and now.kind is Kind.STEP:
         # Else the step before shows it already.
         views.insert(0, ('before', now.before, contract.observation))
     for view, fields, specs in views:
@@ -52,8 +52,8 @@ def _fields_as_contract(scene: StepContext) -> Found:
 
 
 @of_step('fields-as-contract', contract=True)
-def _of_one_message(scene: StepContext) -> Found:
-    contract, now = known(scene.terms).contract, scene.now
+def _of_one_message(context: StepContext) -> Found:
+    contract, now = known(context.terms).contract, context.now
     sources = {spec.name: spec.source for spec in (*contract.observation, *contract.state)}
     for view, fields in (('before', now.before), ('after', (*now.after, *now.state))):
         there: dict[tuple[object, ...], tuple[str, float]] = {}
@@ -76,10 +76,10 @@ def _of_one_message(scene: StepContext) -> Found:
 
 
 @of_step('fields-as-contract')
-def _fields_stay(scene: StepContext) -> Found:
+def _fields_stay(context: StepContext) -> Found:
     # Also where no contract says which they are.
-    now = scene.now
-    for field in (*now.after, *now.state) if scene.terms is None else ():
+    now = context.now
+    for field in (*now.after, *now.state) if context.terms is None else ():
         yield from _wrong_in_itself(f'after.{field.name}', field)
     before, after = ([field.name for field in fields] for fields in (now.before, now.after))
     if not after or (now.kind is Kind.STEP and before != after):
@@ -177,13 +177,13 @@ def encoding_of(spec: FieldSpec) -> str:
 
 
 @of_step('truth-withheld', contract=True)
-def _truth_withheld(scene: StepContext) -> Found:
-    contract = known(scene.terms).contract
+def _truth_withheld(context: StepContext) -> Found:
+    contract = known(context.terms).contract
     hidden = {spec.name for spec in contract.privileged}
     topics = {spec.topic for spec in contract.privileged if spec.topic}
     topics -= {spec.topic for spec in (*contract.observation, *contract.state)}
     for view in ('before', 'after', 'state'):
-        for field in getattr(scene.now, view):
+        for field in getattr(context.now, view):
             source = field.source
             if field.name in hidden or any(
                 source == topic or source.endswith(f'/{topic}') for topic in topics
@@ -193,7 +193,7 @@ def _truth_withheld(scene: StepContext) -> Found:
 
 
 @of_step('clocks-agree')
-def _age_not_negative(scene: StepContext) -> Found:
-    for field in scene.now.after:
+def _age_not_negative(context: StepContext) -> Found:
+    for field in context.now.after:
         if field.age is not None and field.age < 0:
             yield Mismatch(f'after.{field.name}.age', 'at least 0 s', number(field.age))

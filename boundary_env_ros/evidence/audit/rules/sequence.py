@@ -30,22 +30,22 @@ _DECLARERS = {SUCCESS: 'task:', TIME_LIMIT: 'environment'}
 
 
 @of_step('steps-in-order', near=True)
-def _step_continuous(scene: StepContext) -> Found:
-    now, earlier = scene.now, scene.earlier
+def _step_continuous(context: StepContext) -> Found:
+    now, earlier = context.now, context.earlier
     expected = 0 if earlier is None else earlier.id.step + 1
-    if now.id.step != expected and not (scene.alone and now.id.step > 0):
+    if now.id.step != expected and not (context.alone and now.id.step > 0):
         yield Mismatch('id.step', f'step {expected}', f'step {now.id.step}')
 
 
 @of_step('reset-as-contract', near=True)
-def _reset_first(scene: StepContext) -> Found:
-    if scene.earlier is None and not scene.alone and scene.now.kind is not Kind.RESET:
-        yield Mismatch('kind', 'an episode that begins with its reset', scene.now.kind.name)
+def _reset_first(context: StepContext) -> Found:
+    if context.earlier is None and not context.alone and context.now.kind is not Kind.RESET:
+        yield Mismatch('kind', 'an episode that begins with its reset', context.now.kind.name)
 
 
 @of_step('reset-as-contract')
-def _reset_at_its_step(scene: StepContext) -> Found:
-    now = scene.now
+def _reset_at_its_step(context: StepContext) -> Found:
+    now = context.now
     if (now.id.step == 0) != (now.kind is Kind.RESET):
         expected = 'RESET at step 0 and STEP at every other'
         yield Mismatch('kind', expected, f'{now.kind.name} at step {now.id.step}')
@@ -55,24 +55,24 @@ def _reset_at_its_step(scene: StepContext) -> Found:
 
 
 @of_step('reset-as-contract')
-def _reset_confirmed(scene: StepContext) -> Found:
-    reset = scene.now.reset
+def _reset_confirmed(context: StepContext) -> Found:
+    reset = context.now.reset
     if reset is None:
         return
     # A procedure that only publishes needs no confirmation.
-    asks = scene.terms is None or not all(
-        isinstance(step, PublishStep) for step in scene.terms.contract.episode.reset.steps
+    asks = context.terms is None or not all(
+        isinstance(step, PublishStep) for step in context.terms.contract.episode.reset.steps
     )
-    if asks and not reset.confirmed_by and scene.now.ending != RESET_FAILED:
+    if asks and not reset.confirmed_by and context.now.ending != RESET_FAILED:
         yield Mismatch('reset.confirmed_by', 'a node, a service, a field or a person', 'none')
     if reset.duration is not None and reset.duration < 0:
         yield Mismatch('reset.duration', 'at least 0 s', number(reset.duration))
 
 
 @of_step('steps-in-order')
-def _one_after_another(scene: StepContext) -> Found:
-    last, earlier, now = scene.last, scene.earlier, scene.now
-    if scene.reopened:
+def _one_after_another(context: StepContext) -> Found:
+    last, earlier, now = context.last, context.earlier, context.now
+    if context.reopened:
         yield Mismatch('id.episode_id', 'an episode that was not left', now.id.episode_id)
     if earlier is not None and (earlier.terminated or earlier.truncated):
         expected = f'no step after the ending {earlier.ending!r} at step {earlier.id.step}'
@@ -91,9 +91,9 @@ def _one_after_another(scene: StepContext) -> Found:
 
 
 @of_step('steps-in-order')
-def _decisions_of_step(scene: StepContext) -> Found:
-    now = scene.now.id
-    for link in scene.links:
+def _decisions_of_step(context: StepContext) -> Found:
+    now = context.now.id
+    for link in context.links:
         of = link.decision.id
         # A request may be for a later step; timer and operator know of none.
         if (
@@ -105,8 +105,8 @@ def _decisions_of_step(scene: StepContext) -> Found:
 
 
 @of_step('ending-declared')
-def _one_ending(scene: StepContext) -> Found:
-    now = scene.now
+def _one_ending(context: StepContext) -> Found:
+    now = context.now
     flags = tuple(kind for kind in EndingKind if getattr(now, kind.name.lower()))
     if len(flags) > 1:
         yield Mismatch(_FLAGS, 'one of them at most', 'both')
@@ -115,7 +115,7 @@ def _one_ending(scene: StepContext) -> Found:
         if bool(value) != bool(flags):
             expected = 'a name, for the episode ends' if flags else 'none, for no flag says an end'
             yield Mismatch(name, expected, repr(value))
-    ending, terms = now.ending, scene.terms
+    ending, terms = now.ending, context.terms
     if not ending:
         return
     kinds = BUILT_IN if terms is None else terms.contract.episode.endings

@@ -28,16 +28,16 @@ READING = 0.02
 
 
 @of_step('instants-in-order')
-def _instants_in_order(scene: StepContext) -> Found:
-    for (first, start), (second, end) in pairwise(_of_step(scene.now)):
+def _instants_in_order(context: StepContext) -> Found:
+    for (first, start), (second, end) in pairwise(_of_step(context.now)):
         seconds = elapsed(start, end)
         if seconds is not None and seconds < 0:
             yield Mismatch(second, f'not before {first!r}', f'{number(-seconds)} s before it')
 
 
 @of_step('execution-measured')
-def _actuated_after_commanded(scene: StepContext) -> Found:
-    now = scene.now
+def _actuated_after_commanded(context: StepContext) -> Found:
+    now = context.now
     if now.actuated is None:
         return
     if now.commanded is None:
@@ -87,10 +87,10 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
 
 
 @of_step('instants-in-order')
-def _one_clock(scene: StepContext) -> Found:
-    now, expected = scene.now, scene.first.closed.ros.clock
-    if scene.terms is not None:
-        expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
+def _one_clock(context: StepContext) -> Found:
+    now, expected = context.now, context.first.closed.ros.clock
+    if context.terms is not None:
+        expected = Clock.ROS if context.terms.contract.sim_time else Clock.SYSTEM
     for place, instant in _instants(now):
         if instant.steady <= 0:
             yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
@@ -100,8 +100,8 @@ def _one_clock(scene: StepContext) -> Found:
 
 
 @of_step('clocks-agree')
-def _clocks_agree(scene: StepContext) -> Found:
-    for (_, start), (name, end) in pairwise(_of_step(scene.now)):
+def _clocks_agree(context: StepContext) -> Found:
+    for (_, start), (name, end) in pairwise(_of_step(context.now)):
         one, other = start.ros, end.ros
         if one.clock is not Clock.SYSTEM or other.clock is not one.clock or one.host != other.host:
             continue
@@ -115,8 +115,8 @@ def _clocks_agree(scene: StepContext) -> Found:
 
 
 @of_step('steps-in-order', contract=True)
-def _period_kept(scene: StepContext) -> Found:
-    now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
+def _period_kept(context: StepContext) -> Found:
+    now, earlier, contract = context.now, context.earlier, known(context.terms).contract
     if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
         return
     # A machine may be late, and what ends an episode from outside waits for no advance.
@@ -129,16 +129,16 @@ def _period_kept(scene: StepContext) -> Found:
 
 
 @of_step('instants-in-order')
-def _closed_later(scene: StepContext) -> Found:
-    now, earlier = scene.now, scene.earlier
+def _closed_later(context: StepContext) -> Found:
+    now, earlier = context.now, context.earlier
     passed = None if earlier is None else elapsed(earlier.closed, now.closed)
     if passed is not None and passed < 0.0:
         yield Mismatch('closed', 'not before the step before', f'{number(-passed)} s before it')
 
 
 @of_step('request-valid')
-def _answered_observation(scene: StepContext) -> Found:
-    now, answer = scene.now, scene.now.answer
+def _answered_observation(context: StepContext) -> Found:
+    now, answer = context.now, context.now.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
         return
     request, asked = answer.request, answer.request.id
@@ -158,17 +158,17 @@ def _answered_observation(scene: StepContext) -> Found:
             f'step {asked.step}',
             f'step {request.observed_step}',
         )
-    seen = scene.answered
+    seen = context.answered
     if seen is not None:
         why = f'when step {seen.id.step} was closed'
         yield from unlike('observed', seen.closed, request.observed, why)
 
 
 @of_step('execution-measured')
-def _measured_action(scene: StepContext) -> Found:
-    now = scene.now
+def _measured_action(context: StepContext) -> Found:
+    now = context.now
     # No episode begins before what the robot does is known.
-    needed = now.kind is Kind.STEP and scene.terms and scene.terms.contract.action
+    needed = now.kind is Kind.STEP and context.terms and context.terms.contract.action
     if bool(now.measured_action or needed) != (now.measured_at is not None):
         expected = 'an instant exactly if something was measured, as in every step'
         yield Mismatch('measured_at', expected, format_value(now.measured_at))
@@ -177,14 +177,14 @@ def _measured_action(scene: StepContext) -> Found:
         same_clock = (stamp.clock, stamp.host) == (closed.clock, closed.host)
         if same_clock and stamp.nanoseconds > closed.nanoseconds:
             yield Mismatch('measured_at', 'not after `closed`', 'after it')
-        robot = scene.terms.contract.robot_host if scene.terms else stamp.host
+        robot = context.terms.contract.robot_host if context.terms else stamp.host
         yield from unlike('measured_at.host', robot or closed.host, stamp.host, 'of the robot')
-        before = None if scene.earlier is None else scene.earlier.measured_at
+        before = None if context.earlier is None else context.earlier.measured_at
         if before is not None and before.nanoseconds > stamp.nanoseconds:
             yield Mismatch('measured_at', 'not before that of the step before', 'before it')
     sizes = {len(now.measured_action), len(now.commanded_action or now.measured_action)}
-    if scene.terms is not None:
-        sizes.add(len(scene.terms.limits.low))
+    if context.terms is not None:
+        sizes.add(len(context.terms.limits.low))
     if (now.measured_action or (needed and now.measured_at)) and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)

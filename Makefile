@@ -142,7 +142,7 @@ nightly-soak: $(BUILT)
 
 # What policies learn with, and films are made with: gigabytes that no other check needs.
 nightly-learners: $(BUILT)
-	@$(UV) duckdb moviepy --requirements pyproject.toml --extra sb3 --extra lerobot && \
+	@$(UV) duckdb moviepy torchrl --requirements pyproject.toml --extra sb3 --extra lerobot && \
 	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py
 
 # All tests, in a clone with an environment of its own: with another Python,

@@ -141,8 +141,9 @@ nightly-soak: $(BUILT)
 
 # What policies learn with, and films are made with: gigabytes that no other check needs.
 nightly-learners: $(BUILT)
-	@$(UV) duckdb moviepy --requirements pyproject.toml --extra sb3 --extra lerobot && \
-	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py
+	@$(UV) duckdb moviepy torchrl --requirements pyproject.toml --extra sb3 --extra lerobot --extra rerun && \
+	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py \
+	  test/evidence/test_rerun_recording.py
 
 # All tests, in a clone with an environment of its own: with another Python,
 nightly-python3.%:

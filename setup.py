@@ -82,6 +82,7 @@ setup(
         'pettingzoo': ['pettingzoo>=1.25'],
         'render': ['pygame>=2.5'],
         'report': ['Pillow>=10'],
+        'rerun': ['rerun-sdk>=0.24'],
         'ros': list(DISTRIBUTIONS[selected_distro()].run),
         'sb3': ['stable-baselines3>=2.4'],
         'signed': ['cryptography>=40'],

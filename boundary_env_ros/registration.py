@@ -21,6 +21,7 @@ IDS = {
     'boundary_env_ros/WarehouseCart-v0': 'warehouse_cart',
     'boundary_env_ros/DoorArm-v0': 'door_arm',
     'boundary_env_ros/GuardedCart-v0': 'guarded_cart',
+    'boundary_env_ros/SO101-v0': 'so101',
 }
 
 _GYMNASIUM = 'gymnasium.envs.registration'

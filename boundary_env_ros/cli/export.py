@@ -38,7 +38,7 @@ from boundary_env_ros.evidence.export.formats import FORMATS, MOST_REPAIRED
     'labels',
     type=click.Choice([label.name.lower() for label in Label]),
     multiple=True,
-    help='only episodes that people have labelled so; repeatable',
+    help='only episodes that people labelled so, or that ended so where nobody did; repeatable',
 )
 @option(
     '--client',

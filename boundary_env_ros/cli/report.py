@@ -23,11 +23,14 @@ from boundary_env_ros.cli.command import (
 @click.command(cls=Command)
 @record_argument()
 @output_option('HTML page to write')
+@option(
+    '--rrd', type=click.Path(path_type=Path), metavar='FILE', help='write a recording for Rerun'
+)
 @option('--text', is_flag=True, help='print the summary')
 @json_option
-def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
+def report(path: Path, output: Path | None, rrd: Path | None, text: bool, as_json: bool) -> int:
     """
-    Explain a run: as an HTML page, or by its figures.
+    Explain a run: as a page, in Rerun's viewer, or by its figures.
 
     The page needs no network and no other file. It shows where to look first and why; the
     summary; and for each episode a time line with requested, admitted, commanded and measured
@@ -35,18 +38,28 @@ def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
     doc/report.md explains it.
 
     --text prints the summary: success with truncated episodes counted as failures, and without
-    them; endings, interventions, latency by stage. --json prints it as JSON.
+    them; endings, interventions, latency by stage. --json prints it as JSON. --rrd has every
+    step with its images, the action four ways, what the gate did and the latency, for `rerun
+    FILE`; it needs the extra `rerun`.
 
       boundary-env report runs/demo-20261122-024000 -o demo.html
       boundary-env report runs/demo-20261122-024000 --text
       boundary-env report bag/ --json | jq '.groups[].success'
+      boundary-env report runs/demo-20261122-024000 --rrd demo.rrd
 
     Exit codes:
       0  done
-      2  wrong arguments, the record cannot be read, or the page exists
+      2  wrong arguments, the record cannot be read, the file exists, or Rerun is not installed
     """
-    if (output is None) is not (as_json or text):
-        raise click.UsageError('give one of -o PAGE.html, --text and --json')
+    if sum((output is not None, rrd is not None, as_json or text)) != 1:
+        raise click.UsageError('give one of -o PAGE.html, --rrd FILE, --text and --json')
+    if rrd is not None:
+        from boundary_env_ros.evidence.report.rerun_recording import write_rerun
+
+        with counting('records') as progress:
+            steps = write_rerun(path, rrd, progress=progress)
+        print(f'Recording: {rrd} ({steps} steps). Look at it with `rerun {rrd}`.')
+        return DONE
     if output is None:
         from boundary_env_ros.evidence.summary.summary import summarise_path
 

@@ -104,6 +104,7 @@ _SIGNALLED = 128
     is_flag=True,
     help='infer the next chunk in a thread while this one is executed',
 )
+@option('--rerun', is_flag=True, help="show every step in Rerun's viewer (extra `rerun`)")
 def run(**values: Any) -> int:
     """
     Run a policy, episode by episode, and report the results.
@@ -148,12 +149,19 @@ def _run(options: SimpleNamespace) -> int:
     look_here()
     policy = make_policy(options.policy, loaded, dict(options.policy_option))
     results: list[EpisodeResult] = []
+    viewer = None
+    if options.rerun:
+        from boundary_env_ros.storage.rerun_log import RerunLog
+
+        viewer = RerunLog(loaded.contract)
     stop = threading.Event()
     progress = Progress()
 
     def told(result: EpisodeResult) -> None:
         if not results or results[-1] is not result:
             results.append(result)
+        if viewer is not None:
+            viewer.add(result.transitions[-1], result.images)
         progress(
             f'episode {len(results)}/{options.episodes}  seed {result.seed}  step '
             f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'

@@ -178,8 +178,9 @@ class ContractEnv:
     # What a plugin answers -----------------------------------------------------------------------
 
     @property
-    def reward_space(self) -> spaces.Dict:
+    def reward_terms_space(self) -> spaces.Dict:
         """The space of each term of the reward of a step, by name."""
+        # Not `reward_space`: TorchRL takes that for the space of the reward itself.
         bounds = reward_space(make_task(self.contract))
         return spaces.Dict(
             {name: spaces.Box(low, high, (), np.float64) for name, (low, high) in bounds.items()}

@@ -16,8 +16,9 @@ from boundary_env_ros.errors import MissingDependency
 from support.pages import anchors, PAGES, REPOSITORY, rows, text_of, without_code
 
 EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
-#: It trains for minutes, with what not everybody has installed: test_train_cart.py.
-LONG = {'train_cart'}
+#: They train for minutes, with what not everybody has installed: test_train_cart.py and
+#: test_train_with_torch.py.
+LONG = {'train_cart', 'train_loop', 'train_torchrl'}
 #: It needs the nodes: test_services.py. How drive_cart drives them: test_facade_over_ros.py.
 OVER_ROS = {'call_services'}
 #: What takes a few steps and reaches nothing: test/facade/test_first_step.py runs it.

@@ -141,15 +141,22 @@ def test_an_episode_that_lacks_something_in_every_step_is_left_out(
 
 def test_only_the_episodes_that_are_wanted_are_in_it(record: list[Piece], maker: Maker) -> None:
     ids = list(dict.fromkeys(p.id.episode_id for p in record if isinstance(p, Transition)))
-    label = EpisodeLabel(id=steps_of(record)[-1].id, label=Label.SUCCESS, user='anna')
+    ended = [
+        p.id.episode_id for p in record if isinstance(p, Transition) and p.ending == 'success'
+    ]
+    label = EpisodeLabel(id=steps_of(record)[-1].id, label=Label.FAILURE, user='anna')
+    assert ids[0] in ended
     for wanted, found in (
-        (Wanted(labels=('success',)), ids[:1]),
+        (Wanted(labels=('failure',)), ids[:1]),  # the task called it a success
+        (Wanted(labels=('success',)), [id_ for id_ in ended if id_ != ids[0]]),
         (Wanted(episodes=('2',)), ids[1:2]),
         (Wanted(episodes=(ids[1][:8], '1')), ids[:2]),
         (Wanted(clients=('no_op',)), ids[-1:]),
     ):
         _, episodes = maker.export([*record, label], wanted=wanted)
         assert [episode['id'] for episode in episodes] == found
+    with pytest.raises(RecordError, match=r"No such episode \(expected 1 to \d, .* got '99'\)"):
+        maker.export(record, wanted=Wanted(episodes=('1', '99')))
     with pytest.raises(RecordError, match=r'no step of those that are wanted \(client nobody\)'):
         maker.export(record, wanted=Wanted(clients=('nobody',)))
 

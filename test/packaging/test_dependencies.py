@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from support.installs import REPOSITORY
 
 #: Where the name of a distribution is not that of its module.
-_DISTRIBUTIONS = {'PIL': 'pillow', 'yaml': 'pyyaml'}
+_DISTRIBUTIONS = {'PIL': 'pillow', 'rerun': 'rerun-sdk', 'yaml': 'pyyaml'}
 #: Nobody can have LeRobot without it, and its adapter follows LeRobot's version of it.
 _WITH_LEROBOT = {'torch'}
 #: Its typing stubs are part of every type checker.

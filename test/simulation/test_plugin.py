@@ -433,7 +433,7 @@ def test_reward_has_a_declared_space_and_one_beyond_it_ends_the_episode(
     data['task']['parameters']['bounds'] = {'way': [-0.2, 0.2], 'cost': [-0.25, 0.0]}
     file = write(data)
     env = BoundaryEnv(file, world='embedded', robot=make(contract=file))
-    assert dict(env.reward_space) == {
+    assert dict(env.reward_terms_space) == {
         'way': spaces.Box(-0.2, 0.2, (), np.float64),
         'cost': spaces.Box(-0.25, 0.0, (), np.float64),
     }

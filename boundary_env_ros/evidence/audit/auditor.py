@@ -293,7 +293,8 @@ class Auditor:
         Take what came before the record for missing, if it begins in the middle of an episode.
 
         So does a slice of a run, or a recorder that came late. Nothing in it can tell of a step
-        before its first one; where something does, steps were taken out.
+        before its first one; where something does, steps were taken out, or another recorder
+        dropped them, which does not say so.
         """
         agent, begin = self._agents[record.id.agent], self._begin
         if agent.last is not None or self._alone:
@@ -301,7 +302,9 @@ class Auditor:
         if isinstance(record, EpisodeStatus):
             if log_time > begin + LATE:
                 agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
-        elif 0 < record.id.step <= agent.waiting.get(record.id.episode_id, record.id.step) + 1:
+            return
+        known = agent.waiting.get(record.id.episode_id, record.id.step)
+        if record.id.step > 0 and (self._of_another or record.id.step <= known + 1):
             self.begins_late()
             for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
                 self._is_behind(replace(record.id, step=step), 0)

@@ -64,7 +64,8 @@ class Wanted:
     Attributes
     ----------
     labels
-        What people said of them: ``success``, ``failure``, ``unclear``; empty: anything.
+        ``success``, ``failure`` or ``unclear``, as people said of them, or, where nobody said
+        anything, as they ended; empty: anything.
     clients
         Names of the policies that acted in them; empty: any.
     episodes
@@ -84,13 +85,23 @@ class Wanted:
 
     def has(self, episode: Episode, labels: Sequence[EpisodeLabel]) -> bool:
         """Return whether an episode, which has these labels, is wanted."""
-        label, number, id_ = agreed(labels), str(episode.number), episode.key[1]
-        named = [e == number or (len(e) >= _PREFIX and id_.startswith(e)) for e in self.episodes]
+        people = agreed(labels)
+        label = episode.ending if people is None else people.name.lower()
         return (
-            (not self.labels or (label is not None and label.name.lower() in self.labels))
+            (not self.labels or label in self.labels)
             and (not self.clients or without_process(episode.client) in self.clients)
-            and (not self.episodes or any(named))
+            and (not self.episodes or any(_is_named(episode, name) for name in self.episodes))
         )
+
+    def refuse_absent(self, episodes: Collection[Episode]) -> None:
+        """Raise RecordError for an episode that is wanted by name and is in no run."""
+        for name in self.episodes:
+            if not any(_is_named(episode, name) for episode in episodes):
+                raise RecordError(
+                    f'No such episode (expected 1 to {len(episodes)}, or at least {_PREFIX} first '
+                    f'characters of an id, got {name!r}). `boundary-env episodes list RUN` has '
+                    'them.'
+                )
 
     def __str__(self) -> str:
         asked = {'label': self.labels, 'client': self.clients, 'episode': self.episodes}
@@ -99,6 +110,11 @@ class Wanted:
 
 #: Characters of an id that tell it from a number of an episode.
 _PREFIX = 6
+
+
+def _is_named(episode: Episode, name: str) -> bool:
+    id_ = episode.key[1]
+    return name == str(episode.number) or (len(name) >= _PREFIX and id_.startswith(name))
 
 
 def export_runs(
@@ -168,6 +184,7 @@ def _export_steps(runs: Sequence[Run], out: Path, format_: str, wanted: Wanted) 
         writer = writer_of(format_)(draft, out.name, layout, **wanted.options)
         files.callback(writer.release)
         chosen = [_chosen(run, wanted) for run in runs]
+        wanted.refuse_absent([episode for some in chosen for episode in some.all])
         writer.begin(
             [episode for some in chosen for episode in some.episodes.values()],
             labelled=any(some.labels for some in chosen),
@@ -219,8 +236,9 @@ def _one_contract(runs: Sequence[Run], format_: str) -> Contract:
 
 @frozen
 class _Chosen:
-    """The episodes of a run that are wanted, and the labels of all, once it was read through."""
+    """The episodes of a run, those that are wanted, and the labels of all."""
 
+    all: Collection[Episode]
     episodes: Mapping[Key, Episode]
     labels: Mapping[Key, Sequence[EpisodeLabel]]
 
@@ -231,6 +249,7 @@ def _chosen(run: Run, wanted: Wanted) -> _Chosen:
     found = {step.episode.key: step.episode for step in read}
     labels = read.labels
     return _Chosen(
+        all=found.values(),
         episodes={k: e for k, e in found.items() if wanted.has(e, labels.get(k, ()))},
         labels=labels,
     )

@@ -42,6 +42,7 @@ from boundary_env_ros.core.gate.events import (
     EmergencyStop,
     EpisodeTold,
     Event,
+    ForeignCommand,
     Measured,
     ProbeDrivers,
     PublishersSeen,
@@ -631,13 +632,22 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_foreign(self, topic: str) -> None:
-        """Stop at a command that is not the gate's own."""
-        # Once: what the timer says after that is enough, and two gates that answered each other's
-        # commands would never end.
-        if self._active and self._others.overheard(topic, self.clock.now().steady):
+    def _on_foreign(self, topic: str, differs: bool) -> None:
+        """Answer a command that is not the gate's own, so that the last word is the gate's."""
+        if not self._active or self._winding_down:
+            return
+        now = self.clock.now()
+        news = self._others.overheard(topic, now.steady)
+        # Two gates that answered each other's answers would never end: to what says the same there
+        # is nothing to answer, and a gate of this name is left to the timer.
+        if news or (differs and not self._others.has_twin(now.steady)):
+            decisions = self.gate.apply(ForeignCommand(now=now), self.clock.now)
+            self._send(decisions)
+            if not decisions and self.gate.state.answers_foreign:
+                for output in self._outputs:
+                    output.repeat()
+        if news:
             self._look_around()
-            self._decide(Tick(now=self.clock.now()))
 
     # Services ------------------------------------------------------------------------------------
 

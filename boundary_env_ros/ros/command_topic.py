@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 
 from boundary_env_ros.core.gate.publishers import Echoes
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.command_domain import CommandDomain
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_writer, time_fields
 from boundary_env_ros.ros.executors import let_in
@@ -37,6 +38,8 @@ class CommandTopic:
     foreign
         Is called with the topic when another has published there, once for all that waited, and
         whether that says anything else than what was published here last.
+    domain
+        Where the driver listens, if that is another domain than the node's.
 
     """
 
@@ -50,6 +53,7 @@ class CommandTopic:
         frame: str = '',
         *,
         foreign: Callable[[str, bool], None],
+        domain: CommandDomain | None = None,
     ) -> None:
         self._topic, self._foreign = topic, foreign
         self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
@@ -59,8 +63,14 @@ class CommandTopic:
                 f'Commands on {topic} are made by rclpy, which takes longer (expected that a '
                 f'{kind.__name__} can be written here, got {slowed}).'
             )
-        self._publisher = node.create_lifecycle_publisher(kind, topic, qos)
-        node.own(node.destroy_publisher, self._publisher)
+        # That of the driver goes first; in a domain of its own another is for the record.
+        self._publishers = [node.create_lifecycle_publisher(kind, topic, qos)]
+        node.own(node.destroy_publisher, self._publishers[0])
+        listen = partial(node.add_subscription, kind, topic, warn=False)
+        if domain is not None:
+            at = node.resolve_topic_name(topic)
+            self._publishers.insert(0, domain.create_publisher(kind, at, qos))
+            listen = partial(domain.add_subscription, kind, at)
         # What was sent and has not come back yet, to each of two subscriptions. However a command
         # of another is offered, and however short its publisher lives, one hears it if the driver
         # does.
@@ -69,9 +79,7 @@ class CommandTopic:
         # While what waits is let in: whether another has published, and whether something else.
         self._found: set[bool] | None = None
         self._subscriptions = [
-            node.add_subscription(
-                kind, topic, partial(self._on_message, number), heard, warn=False, raw=True
-            )
+            listen(callback=partial(self._on_message, number), qos=heard, raw=True)
             for number, heard in enumerate((names.RECORD, names.SENSOR))
         ]
 
@@ -87,7 +95,8 @@ class CommandTopic:
 
     def repeat(self) -> None:
         """Publish the last message again."""
-        self._publisher.publish(self._last)
+        for publisher in self._publishers:
+            publisher.publish(self._last)
         body = _body(self._last)
         for echoes in self._echoes:
             echoes.sent(body)

@@ -35,7 +35,8 @@ _STAYS = np.zeros(2, dtype=np.float32)
 
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
-    safety = {**PATIENT['safety'], 'foreign_publisher': 'stop_always'}
+    # Nothing is asked for while the process of the other starts.
+    safety = {**PATIENT['safety'], 'foreign_publisher': 'stop_always', 'policy_timeout': 60.0}
     changes = {**PATIENT, 'safety': safety, 'episode': {'time_limit': 60.0}}
     return make_world(recorder=True, changes=changes)
 

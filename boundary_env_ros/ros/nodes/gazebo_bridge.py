@@ -34,6 +34,7 @@ from boundary_env_ros.errors import (
     SimulationFailed,
 )
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -89,6 +90,7 @@ class GazeboBridge(ContractNode):
             "How the simulator is reached: ros_gz (by ros_gz_bridge), or gz (by Gazebo's Python "
             'bindings, beside the node gazebo_topics).',
         )
+        declare_command_domain(self)
         self._active = False
         # Where ros_gz does not carry what is asked and told.
         self._direct: WorldServices | None = None
@@ -117,7 +119,9 @@ class GazeboBridge(ContractNode):
         config = CartConfig()
         (group,) = contract.action
         hear = partial(self._on_command, reader(group.source))
-        self.add_subscription(message_class(group.type), group.topic, hear, names.COMMAND)
+        at = self.resolve_topic_name(group.topic)
+        listen = (command_domain(self) or self).add_subscription
+        listen(message_class(group.type), at, hear, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
         self._heard = Heard(config, tuple(topics))

@@ -25,7 +25,7 @@ from support.ros_world import PATIENT, World
 if TYPE_CHECKING:
     from conftest import MakeWorld
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.timed]
 
 _SOON = 30.0
 # How long the other commands, s, and how fast, m/s. Unanswered it drives the cart 2.6 m and more.

@@ -47,6 +47,12 @@ from boundary_env_ros.cli.command import (
     is_flag=True,
     help='measure the timeouts of the drivers first, by `driver_timeout_probe`: the robot moves',
 )
+@option(
+    '--command-domain',
+    type=COUNT,
+    metavar='N',
+    help='have the commands in a ROS domain of their own, which only gate and driver join',
+)
 @option('--one-process', is_flag=True, help='run a simulation in lockstep in one process')
 @ros_options
 def up(**options: Any) -> int:

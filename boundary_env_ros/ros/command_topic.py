@@ -12,8 +12,13 @@ from rclpy.qos import QoSProfile
 
 from boundary_env_ros.core.gate.publishers import Echoes
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, RATE
+from boundary_env_ros.ros.command_domain import CommandDomain
+from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_writer, time_fields
+from boundary_env_ros.ros.executors import let_in
+
+# Messages of each subscription that are let in before they are answered.
+_AT_ONCE = 64
 
 
 class CommandTopic:
@@ -31,7 +36,10 @@ class CommandTopic:
     frame
         What the header names, if the messages have one.
     foreign
-        Is called with the topic when another has published there.
+        Is called with the topic when another has published there, once for all that waited, and
+        whether that says anything else than what was published here last.
+    domain
+        Where the driver listens, if that is another domain than the node's.
 
     """
 
@@ -44,7 +52,8 @@ class CommandTopic:
         example: Mapping[str, Any],
         frame: str = '',
         *,
-        foreign: Callable[[str], None],
+        foreign: Callable[[str, bool], None],
+        domain: CommandDomain | None = None,
     ) -> None:
         self._topic, self._foreign = topic, foreign
         self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
@@ -54,15 +63,25 @@ class CommandTopic:
                 f'Commands on {topic} are made by rclpy, which takes longer (expected that a '
                 f'{kind.__name__} can be written here, got {slowed}).'
             )
-        self._publisher = node.create_lifecycle_publisher(kind, topic, qos)
-        node.own(node.destroy_publisher, self._publisher)
+        # That of the driver goes first; in a domain of its own another is for the record.
+        self._publishers = [node.create_lifecycle_publisher(kind, topic, qos)]
+        node.own(node.destroy_publisher, self._publishers[0])
+        listen = partial(node.add_subscription, kind, topic, warn=False)
+        if domain is not None:
+            at = node.resolve_topic_name(topic)
+            self._publishers.insert(0, domain.create_publisher(kind, at, qos))
+            listen = partial(domain.add_subscription, kind, at)
         # What was sent and has not come back yet, to each of two subscriptions. However a command
         # of another is offered, and however short its publisher lives, one hears it if the driver
         # does.
         self._echoes = (Echoes(), Echoes())
-        for number, heard in enumerate((names.RECORD, names.SENSOR)):
-            hear = partial(self._on_message, number)
-            node.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
+        self._last = b''
+        # While what waits is let in: whether another has published, and whether something else.
+        self._found: set[bool] | None = None
+        self._subscriptions = [
+            listen(callback=partial(self._on_message, number), qos=heard, raw=True)
+            for number, heard in enumerate((names.RECORD, names.SENSOR))
+        ]
 
     def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
         if self._frame is None:
@@ -71,15 +90,37 @@ class CommandTopic:
 
     def publish(self, fields: Mapping[str, Any], stamp: int) -> None:
         """Publish a message with these fields and a stamp (ns), and expect it back."""
-        data = self._write(self._stamped(fields, stamp))
-        self._publisher.publish(data)
-        body = _body(data)
+        self._last = self._write(self._stamped(fields, stamp))
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Publish the last message again."""
+        for publisher in self._publishers:
+            publisher.publish(self._last)
+        body = _body(self._last)
         for echoes in self._echoes:
             echoes.sent(body)
 
     def _on_message(self, subscription: int, data: bytes) -> None:
-        if not self.is_own(data, subscription):
-            self._foreign(self._topic)
+        if self.is_own(data, subscription):
+            return
+        differs = self._words(data) != self._words(self._last)
+        if self._found is not None:
+            self._found.add(differs)
+            return
+        # One answer after all that waits, on both subscriptions: of a flood the last word matters.
+        found = self._found = {differs}
+        try:
+            for each in self._subscriptions:
+                let_in(each, _AT_ONCE)
+        finally:
+            self._found = None
+        self._foreign(self._topic, any(found))
+
+    def _words(self, data: bytes) -> bytes:
+        """Return what a message says beside its stamp, which comes first."""
+        body = _body(data)
+        return body if self._frame is None else body[:2] + body[10:]
 
     def is_own(self, data: bytes, subscription: int) -> bool:
         """Return whether a message that came to a subscription was published here."""

@@ -545,6 +545,10 @@ class ContractNode(LifecycleNode):
             return ''
         return f'published as {", ".join(sorted(found))}, the contract says {kind}'
 
+    def guarded(self, topic: str, kind: Any, callback: Callable[..., None]) -> Any:
+        """Return a callback behind the guard of the node, for the bytes of a kind of message."""
+        return self._incoming.subscription(topic, kind, callback, 0.0)
+
     def refuse(self, what: str, error: Exception) -> None:
         """Count and log something that has arrived and could not be taken."""
         self._incoming.refuse(what, error)

@@ -83,7 +83,7 @@ class IsolatedNode(Closing):
             self.context = _context(domain_id)
             # It may have been shut down already.
             made.callback(self.context.try_shutdown)
-            _check_domain(self.domain_id)
+            check_domain(self.domain_id)
             name = f'{name}_{uuid.uuid4().hex[:8]}'
             try:
                 self.node = rclpy.create_node(
@@ -193,9 +193,10 @@ def _context(domain_id: int | None) -> Context:
     return context
 
 
-def _check_domain(domain: int) -> None:
-    # The middleware would end the process.
+def check_domain(domain: int) -> None:
+    """Refuse what is no domain: the middleware would end the process."""
     if not 0 <= domain <= _MOST_DOMAIN:
         raise LinkError(
-            f'Not a ROS domain (expected 0 to {_MOST_DOMAIN}, got {domain}). Check ROS_DOMAIN_ID.'
+            f'Not a ROS domain (expected 0 to {_MOST_DOMAIN}, got {domain}). Check who '
+            'names it: ROS_DOMAIN_ID, an option or a parameter.'
         )

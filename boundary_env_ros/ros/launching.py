@@ -96,6 +96,11 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Origins of web pages that may call it there, with spaces between.',
         ),
         DeclareLaunchArgument(
+            'command_domain',
+            default_value='',
+            description='ROS domain of the command topics, for gate and robot alone.',
+        ),
+        DeclareLaunchArgument(
             'log_level',
             default_value='info',
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -168,6 +173,7 @@ class Boundary(Action):
             services=given('services') == 'true',
             websocket=given('websocket'),
             origins=given('origins'),
+            command_domain=int(given('command_domain')) if given('command_domain') else None,
         ):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':

@@ -95,6 +95,7 @@ def boundary_nodes(
     websocket: str = '',
     origins: str = '',
     probe: bool = False,
+    command_domain: int | None = None,
 ) -> tuple[NodeSpec, ...]:
     """
     Return the nodes of a boundary, in the order in which they are brought up.
@@ -115,17 +116,21 @@ def boundary_nodes(
         Parameters of the node that serves it; with the first it is served in any case.
     probe
         Whether the gate measures the timeouts of the drivers first: the robot moves.
+    command_domain
+        ROS domain of the command topics, for gate and robot; None: that of all nodes.
 
     """
     server = NodeSpec(
         name='policy_server',
         parameters={**parameters, 'websocket': websocket, 'origins': origins},
     )
-    of_gate = {**parameters, 'probe_on_activation': True} if probe else parameters
+    commands = {} if command_domain is None else {'command_domain': command_domain}
+    of_robot = {**parameters, **commands}
+    of_gate = {**of_robot, 'probe_on_activation': True} if probe else of_robot
     recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
     return (
         *((recorder,) if run is not None else ()),
-        *((NodeSpec(name=robot, parameters=parameters),) if robot else ()),
+        *((NodeSpec(name=robot, parameters=of_robot),) if robot else ()),
         *gates(contract, of_gate),
         NodeSpec(name='environment', parameters=parameters),
         *((server,) if services or websocket else ()),

@@ -43,6 +43,7 @@ def up(
     websocket: str,
     origins: tuple[str, ...],
     probe: bool,
+    command_domain: int | None,
     one_process: bool,
     namespace: str,
     domain_id: int | None,
@@ -66,6 +67,8 @@ def up(
         Address at which it is served over WebSocket, too, and whose web pages may call it there.
     probe
         Whether the gate measures the timeouts of the drivers first: the robot moves.
+    command_domain
+        ROS domain of the command topics, for gate and simulated robot; None: that of all nodes.
     one_process
         Whether recorder, simulated robot, gates and environment share a process.
     namespace, domain_id
@@ -103,6 +106,7 @@ def up(
         websocket=websocket,
         origins=' '.join(origins),
         probe=probe,
+        command_domain=command_domain,
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)
     if place is not None:

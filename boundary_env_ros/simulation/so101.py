@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.simulation.cart_config import CameraConfig
 from boundary_env_ros.simulation.engine import mujoco, RayCaster
 from boundary_env_ros.simulation.light_sensors import Camera

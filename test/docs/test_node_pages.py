@@ -45,7 +45,8 @@ def _sources(node: str) -> str:
 def _declared(node: str) -> Mapping[str, str]:
     """Return the parameters of a node and their descriptions, from its calls of ``declare``."""
     found = {}
-    for module in ('contract_node', f'nodes/{node}'):
+    of_commands = ('command_domain',) if 'declare_command_domain' in _sources(node) else ()
+    for module in ('contract_node', f'nodes/{node}', *of_commands):
         for call in ast.walk(ast.parse(text_of(f'boundary_env_ros/ros/{module}.py'))):
             if (
                 isinstance(call, ast.Call)

@@ -93,7 +93,7 @@ def topic(gate: SafetyGate) -> CommandTopic:
         names.COMMAND,
         moved_to(0.0),
         'map',
-        foreign=pytest.fail,
+        foreign=lambda *_: pytest.fail('Expect nothing to be heard.'),
     )
 
 
@@ -143,3 +143,20 @@ def test_what_says_anything_else_is_not_own(topic: CommandTopic, other: bytes) -
     topic.publish(moved_to(0.1), 5)
     assert not topic.is_own(other, 0)
     assert topic.is_own(sent(0.1, 5), 0)
+
+
+def test_what_another_says_is_told_once_and_whether_it_is_what_was_said_here_last(
+    gate: SafetyGate,
+) -> None:
+    told: list[bool] = []
+    topic = CommandTopic(
+        gate, JointTrajectory, 'arm', names.COMMAND, moved_to(0.0), 'map',
+        foreign=lambda _, differs: told.append(differs),
+    )  # fmt: skip
+    topic.publish(moved_to(0.1), 5)
+    for stamp, other in ((9, 0.1), (9, 0.3)):
+        topic._on_message(0, sent(other, stamp))
+    assert told == [False, True]
+    # The same bytes with the high ones first are other numbers.
+    topic._on_message(1, b'\0\0' + sent(0.1, 9)[2:])
+    assert told == [False, True, True]

@@ -4,14 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 import os
-from pathlib import Path
-import subprocess
-import sys
 import time
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,7 +18,6 @@ import numpy as np
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool
 
 from boundary_env_ros.core.records.decision import (
@@ -42,6 +36,7 @@ from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import to_bytes, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request
+from support.flooding import flood
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
@@ -63,34 +58,6 @@ def world(make_world: MakeWorld) -> World:
 
 def reasons(decision: GateDecision) -> set[Reason]:
     return {result.reason for result in decision.rules}
-
-
-@contextmanager
-def flood(message: Any, topic: str, seconds: float) -> Iterator[subprocess.Popen[str]]:
-    """Have another process publish a message as fast as it can."""
-    kind = type(message)
-    name = f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            str(Path(__file__).parents[1] / 'support/flooding.py'),
-            name,
-            topic,
-            serialize_message(message).hex(),
-            str(seconds),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline().strip() == 'begins'
-        yield process
-    finally:
-        process.stdin.close()
-        process.wait()
 
 
 def test_a_giant_request_is_refused_unread_and_the_next_honest_one_is_decided(

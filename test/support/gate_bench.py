@@ -33,6 +33,7 @@ from boundary_env_ros.core.gate.gate_events import (
     Deactivate,
     EmergencyStop,
     EpisodeTold,
+    ForeignCommand,
     Measured,
     Request,
     Tick,
@@ -779,6 +780,10 @@ class Bench:
     def tick(self) -> tuple[GateDecision, ...]:
         """Let the gate's own timer run once."""
         return self._see(self.gate.apply(Tick(now=self.time.now)))
+
+    def foreign_command(self) -> tuple[GateDecision, ...]:
+        """Let the gate hear a command of another on its topic."""
+        return self._see(self.gate.apply(ForeignCommand(now=self.time.now)))
 
     def deactivate(self) -> tuple[GateDecision, ...]:
         """Let the gate brake to the end before it falls silent."""

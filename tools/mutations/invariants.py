@@ -97,6 +97,7 @@ _COMMANDS = 'core/gate/test_commands.py::test_'
 _WORKSPACE = 'core/gate/test_workspace.py::test_'
 _REPUBLISH = 'core/gate/test_gate_republish.py::test_'
 _HEALTH = 'core/gate/test_gate_health.py::test_'
+_FOREIGN = 'core/gate/test_gate_foreign_commands.py::test_'
 _WRAP = 'core/gate/test_gate_wrap.py::test_'
 _TURNS = 'core/gate/test_gate_turns.py::test_'
 _IN_TIME = 'core/gate/test_gate_in_time.py::test_'
@@ -1244,6 +1245,20 @@ _REST = (
         "('', inputs.foreign_commands)",
         "('', 0)",
         (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
+    ),
+    Mutation(
+        'A command of another is answered though the robot was at rest',
+        REDUCER,
+        'resting &= not isinstance(at, ForeignCommand)',
+        'resting &= True',
+        (_FOREIGN + 'a_stop_at_rest_stands_and_is_decided_anew_once_a_period',),
+    ),
+    Mutation(
+        'A place does not follow who drags it',
+        REDUCER,
+        'guarded = self._foreign is OnForeignPublisher.STOP_ALWAYS and inputs',
+        'guarded = False and inputs',
+        (_FOREIGN + 'a_place_is_held_where_the_robot_is_and_does_not_follow_who_drags_it',),
     ),
     Mutation(
         'A battery below its level stops',

@@ -90,9 +90,15 @@ class OnTimeout(Enum):
 
 
 class OnForeignPublisher(Enum):
-    """What a second publisher on a command topic does."""
+    """
+    What a second publisher on a command topic does.
+
+    ``STOP``: it stops the robot in an episode. ``STOP_ALWAYS``: also between two episodes.
+    ``REPORT``: nothing but a report.
+    """
 
     STOP = 'stop'
+    STOP_ALWAYS = 'stop_always'
     REPORT = 'report'
 
 
@@ -206,8 +212,10 @@ class Safety:
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
     foreign_publisher
-        What a second publisher on a command topic does. ``stop``: it stops the robot for as long
-        as it is there. ``report``: it is only reported.
+        What a second publisher on a command topic does. ``stop``: in an episode it stops the
+        robot for as long as it is there, and each of its commands is answered by a stop at once.
+        ``stop_always``: its commands are answered between episodes and in resets, too, so nobody
+        drives by hand past the gate. ``report``: it is only reported.
     rules
         What is said to the rules that have sensors of their own, in the order of the rules and by
         name: values of :mod:`boundary_env_ros.core.gate.rules`, each in a section of its own.

@@ -124,7 +124,7 @@ class DecisionChain:
         probes = Trigger.PROBE in (before.trigger, now.trigger)
         if before.lease_id != now.lease_id or before.over or before.deactivated or probes:
             yield from (history.forgotten() for history in self._histories)
-        if before.deactivated:
+        if before.deactivated or (now.over and now.foreign_commands):
             yield from (history.dropped() for history in self._histories)
         if before.trigger is Trigger.PROBE:
             # A driver was seen to brake by itself sooner than it declares.

@@ -123,6 +123,17 @@ class WentOut(Event):
     """
 
 
+@frozen
+class ForeignCommand(Event):
+    """
+    Another has published on a topic of the gate's commands.
+
+    In an episode, or while something still moves, it is answered by the next command of the stop
+    profile: the last word is the gate's. Else the contract says whether it is
+    (``foreign_publisher: stop_always``).
+    """
+
+
 # What may be decided -----------------------------------------------------------------------------
 
 

@@ -110,6 +110,12 @@ class ReducerState:
         return self.commands.moving(self.limits)
 
     @property
+    def answers_foreign(self) -> bool:
+        """Whether the last command is a stop at rest because of another publisher."""
+        rests = self.commands.command is not None and not self.moving
+        return rests and self.stopping and Reason.FOREIGN_PUBLISHER in self.reasons
+
+    @property
     def probing(self) -> bool:
         """Whether the drivers are being probed."""
         return self.probe is not None and self.probe.running

@@ -238,9 +238,13 @@ class Publishers:
         """Take note of another gate of this name that is active."""
         self._twin = now
 
+    def has_twin(self, now: int) -> bool:
+        """Return whether another gate of this name was active lately."""
+        return self._lately(self._twin, now)
+
     def intruders(self, found: Mapping[str, Found], now: int) -> Intruders:
         """Return the publishers that there must not be, of those found on each topic."""
-        twin = self._lately(self._twin, now)
+        twin = self.has_twin(now)
         commands = tuple(
             (topic, name)
             for topic, heard in self._overheard.items()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.safety import OnForeignPublisher, STOP_TYPE
 from boundary_env_ros.core.gate.driver_probe import DriverProbe, Phase
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
@@ -25,6 +25,7 @@ from boundary_env_ros.core.gate.gate_events import (
     EmergencyStop,
     EpisodeTold,
     Event,
+    ForeignCommand,
     Measured,
     ProbeDrivers,
     PublishersSeen,
@@ -96,6 +97,7 @@ class Reducer:
         self._agent = agent
         self._version = software_version
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._foreign = contract.safety.foreign_publisher
         self._judge = Judge(contract, digest=digest)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
         #: still, and no driver's time runs out.
@@ -113,6 +115,7 @@ class Reducer:
             Measured: self._measure,
             WorldMoved: self._advance,
             PublishersSeen: self._see_publishers,
+            ForeignCommand: self._answer_foreign,
             WentOut: self._went_out,
             Request: self._request,
             TimerStarted: self._start_timer,
@@ -266,6 +269,26 @@ class Reducer:
             unpublished=event.unpublished,
         )
         return replace(state, health=health), ()
+
+    def _answer_foreign(self, state: ReducerState, event: ForeignCommand) -> Step:
+        """
+        Decide on a command of another, as the timer would now.
+
+        A stop at rest stands; the caller says it again, and it is decided anew once a period.
+        """
+        if self._foreign is OnForeignPublisher.REPORT:
+            return state, ()
+        lease_state = state.lease_state
+        if not state.health.foreign_commands:
+            state = replace(state, health=replace(state.health, foreign_commands=1))
+        if not (lease_state.running or lease_state.braking or state.moving or state.probing):
+            if self._foreign is OnForeignPublisher.STOP:
+                return state, ()  # people drive by hand between two episodes
+            # It may have moved since the last command: a place that stops stays where it is now.
+            state = _braking_for_nobody(replace(state, commands=state.commands.dropped()))
+        elif state.answers_foreign and not state.commands.due(event.now, self._contract.period):
+            return state, ()
+        return self._run_timer(state, event)
 
     def _start_timer(self, state: ReducerState, event: TimerStarted) -> Step:
         # A deactivation that was not brought to its end left the rest to the drivers.
@@ -563,7 +586,8 @@ class Reducer:
         """
         if state.probe is not None and state.probe.running:
             return self._go_on_probing(state, state.probe, at)
-        if state.lease_state.lease is None and state.commands.command is None:
+        idle = state.lease_state.lease is None and state.lease_state.braking is None
+        if idle and state.commands.command is None:
             return state, ()  # nothing moves, and nobody may move it
         if state.pending is not None:
             request, received = state.pending
@@ -597,6 +621,7 @@ class Reducer:
         if not stop.command and told:
             return state, ()  # where to stay is not known yet
         resting = state.commands.command is not None and not state.moving
+        resting &= not isinstance(at, ForeignCommand)  # the robot may have been set in motion
         if resting and not state.commands.due(at.now, self._contract.period):
             return state, ()
         return self._emit(state, stop, inputs, at)
@@ -618,9 +643,12 @@ class Reducer:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         nowhere = False
-        if state.moving:
+        guarded = self._foreign is OnForeignPublisher.STOP_ALWAYS and inputs.foreign_commands
+        if state.moving or (guarded and state.lease_state.braking == state.lease_state.no_step):
             over = replace(inputs, over=True)
             output, inputs = self._rule(state, over, at, None)
+            if not state.moving:
+                return self._stop(state, output, inputs, at)
             state, decisions = self._emit(state, output, inputs, at)
             # The driver brakes by itself by now, and where it is to stay is unknown.
             nowhere = not output.command

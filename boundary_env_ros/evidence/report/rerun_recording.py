@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.environment.environment_state import Step
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.episodes import EpisodeStep
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.atomic import check_new
 from boundary_env_ros.storage.pixels import pixels_of
@@ -50,7 +50,9 @@ def write_rerun(path: Path, out: Path, progress: Progress | None = None) -> int:
     return count
 
 
-def _images(step: Step, specs: list[FieldSpec], pictures: RecordedImages) -> dict[str, Image]:
+def _images(
+    step: EpisodeStep, specs: list[FieldSpec], pictures: RecordedImages
+) -> dict[str, Image]:
     found = {}
     references = {field.name: field.image for field in step.transition.after}
     for spec in specs:

@@ -34,6 +34,7 @@ from boundary_env_ros.errors import (
     SimulationFailed,
 )
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -82,6 +83,7 @@ class GazeboBridge(ContractNode):
         self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
         self.declare('step', 0.002, 'Seconds of one step of the simulator.')
         self.declare('patience', 5.0, 'Seconds, steady, for an answer of the simulator.')
+        declare_command_domain(self)
         self._active = False
         # What was asked of the simulator: until when it is waited for, and of whom.
         self._asked: list[tuple[float, Future, Any]] = []
@@ -108,7 +110,9 @@ class GazeboBridge(ContractNode):
         config = CartConfig()
         (group,) = contract.action
         hear = partial(self._on_command, reader(group.source))
-        self.add_subscription(message_class(group.type), group.topic, hear, names.COMMAND)
+        at = self.resolve_topic_name(group.topic)
+        listen = (command_domain(self) or self).add_subscription
+        listen(message_class(group.type), at, hear, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
         self._heard = Heard(config, tuple(topics))

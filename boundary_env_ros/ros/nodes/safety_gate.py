@@ -33,6 +33,7 @@ from boundary_env_ros.core.gate.gate_events import (
     EmergencyStop,
     EpisodeTold,
     Event,
+    ForeignCommand,
     Measured,
     ProbeDrivers,
     PublishersSeen,
@@ -66,6 +67,7 @@ from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
+from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.command_topic import CommandTopic
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import (
@@ -163,6 +165,7 @@ class SafetyGate(ContractNode):
             'Measure the timeouts of the drivers as soon as the node is active: the robot moves '
             'by itself then, by the command `driver_timeout_probe` of the contract.',
         )
+        declare_command_domain(self)
         self.add_on_set_parameters_callback(self._on_parameters)
 
     @property
@@ -208,7 +211,12 @@ class SafetyGate(ContractNode):
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._said: deque[int] = deque(maxlen=_SAID)
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
-        commands = partial(CommandTopic, self, foreign=self._on_foreign)
+        domain = command_domain(self)
+        commands = partial(CommandTopic, self, foreign=self._on_foreign, domain=domain)
+        # On whose graph the topics of commands and documents are looked up.
+        topics = [group.topic for group in contract.action]
+        topics += [group.topic for group in contract.documents]
+        self._commanded = dict.fromkeys(topics, domain or self)
         self._outputs = [
             commands(
                 message_class(group.type),
@@ -229,8 +237,7 @@ class SafetyGate(ContractNode):
         }
         self._others = Publishers(
             self.get_fully_qualified_name(),
-            commands=[group.topic for group in contract.action]
-            + [group.topic for group in contract.documents],
+            commands=self._commanded,
             relied_on=self._relied_on(),
             patience=contract.safety.gate_timeout,
         )
@@ -557,7 +564,7 @@ class SafetyGate(ContractNode):
             topic = self.resolve_topic_name(group.topic)
             listening = [
                 info
-                for info in self.get_subscriptions_info_by_topic(topic)
+                for info in self._commanded[group.topic].get_subscriptions_info_by_topic(topic)
                 if info.node_name not in (self.get_name(), _RECORDER)
             ]
             there = {info.topic_type for info in listening}
@@ -628,17 +635,28 @@ class SafetyGate(ContractNode):
         """Return the node of each publisher on a topic, if need be only of those of a type."""
         return {
             bytes(info.endpoint_gid): info.node_namespace.rstrip('/') + '/' + info.node_name
-            for info in self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
+            for info in self._commanded.get(topic, self).get_publishers_info_by_topic(
+                self.resolve_topic_name(topic)
+            )
             if kind in ('', info.topic_type)
         }
 
-    def _on_foreign(self, topic: str) -> None:
-        """Stop at a command that is not the gate's own."""
-        # Once: what the timer says after that is enough, and two gates that answered each other's
-        # commands would never end.
-        if self._active and self._others.overheard(topic, self.clock.now().steady):
+    def _on_foreign(self, topic: str, differs: bool) -> None:
+        """Answer a command that is not the gate's own, so that the last word is the gate's."""
+        if not self._active or self._winding_down:
+            return
+        now = self.clock.now()
+        news = self._others.overheard(topic, now.steady)
+        # Two gates that answered each other's answers would never end: to what says the same there
+        # is nothing to answer, and a gate of this name is left to the timer.
+        if news or (differs and not self._others.has_twin(now.steady)):
+            decisions = self.gate.apply(ForeignCommand(now=now), self.clock.now)
+            self._send(decisions)
+            if not decisions and self.gate.state.answers_foreign:
+                for output in self._outputs:
+                    output.repeat()
+        if news:
             self._look_around()
-            self._decide(Tick(now=self.clock.now()))
 
     # Services ------------------------------------------------------------------------------------
 

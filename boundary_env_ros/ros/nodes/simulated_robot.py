@@ -34,6 +34,7 @@ from boundary_env_ros.errors import (
     SimulationFailed,
 )
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     from_bytes,
@@ -75,6 +76,7 @@ class SimulatedRobotNode(ContractNode):
         self.declare(
             'robot', '', 'Installed robot to simulate (empty: the one named like the contract).'
         )
+        declare_command_domain(self)
         self._robot: SimulatedRobot | None = None
         self._plugin: PluginRobot | None = None  # the same robot, if it is one around a plugin
         self._outgoing: dict[str, Any] = {}
@@ -99,13 +101,15 @@ class SimulatedRobotNode(ContractNode):
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
         self._commanded = {}
         self._decided: dict[str, StepId | None] = dict.fromkeys(contract.agents)
+        listen = (command_domain(self) or self).add_subscription
         for agent in contract.agents:
             for group in contract.action:
                 topic = contract.topic_of(agent, group.topic)
                 self._commanded[topic] = 0
                 hear = partial(self._on_command, topic, reader(group.source))
-                self.add_subscription(message_class(group.type), topic, hear, names.COMMAND)
-            self._hear_documents(agent)
+                at = self.resolve_topic_name(topic)
+                listen(message_class(group.type), at, hear, names.COMMAND)
+            self._hear_documents(agent, listen)
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.add_service(srv.ResetWorld, service, self._on_reset)
@@ -274,7 +278,7 @@ class SimulatedRobotNode(ContractNode):
         self._commanded[topic] = math.inf if stamp is None else stamp
         self._try_to_advance()
 
-    def _hear_documents(self, agent: str) -> None:
+    def _hear_documents(self, agent: str, listen: Callable[..., Any]) -> None:
         """
         Listen to what carries documents.
 
@@ -290,7 +294,8 @@ class SimulatedRobotNode(ContractNode):
             self.add_subscription(msg.GateDecision, place, hear, names.RECORD, raw=True)
             return
         for topic in topics.values():
-            self.add_subscription(String, topic, partial(self._on_document, topic), names.RECORD)
+            at = self.resolve_topic_name(topic)
+            listen(String, at, partial(self._on_document, topic), names.RECORD)
 
     def _on_document(self, topic: str, message: Any) -> None:
         if self._active:

@@ -407,8 +407,10 @@ class OperatorGateMachine(GateMachine):
             if decision.verdict is not Verdict.REJECTED:
                 self.heard_request = self.bench.time.steady
 
-    @rule(count=st.sampled_from([0, 0, 1]))
-    def others_command(self, count: int) -> None:
+    @rule(count=st.sampled_from([0, 0, 1]), heard=st.booleans())
+    def others_command(self, count: int, heard: bool) -> None:
+        if heard:
+            self.bench.foreign_command()
         self.bench.gate.apply(PublishersSeen(foreign_commands=count, now=self.bench.time.now))
 
 

@@ -71,7 +71,7 @@ def _foreign(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleR
     What it commands passes no gate; and of two sensors on one topic one may hide what the other
     sees.
     """
-    if not inputs.foreign or limits.safety.foreign_publisher is not OnForeignPublisher.STOP:
+    if not inputs.foreign or limits.safety.foreign_publisher is OnForeignPublisher.REPORT:
         return ()
     found = ('', inputs.foreign_commands), *((x.topic, x.count) for x in inputs.foreign_publishers)
     return tuple(_FOREIGN.result(of, float(n), 0.0, 'publishers') for of, n in found if n)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from boundary_env_ros.core.gate.rules.document_rules import published
-from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision, Reason
 from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
@@ -53,6 +53,7 @@ class _Pairs:
     """
     What waits for its other half on the topic of one group; ``bounds`` are those of numbers.
 
+    ``answers`` are the stops at a command of another, which the gate may have said again.
     ``last`` is the number of the last decision, ``missing`` how many of their numbers are not in
     the record, and ``undecided`` how many commands were excused without one. ``decisions`` and
     ``messages`` are how many came; ``first_pair`` and ``last_pair`` are the first and the last
@@ -65,6 +66,7 @@ class _Pairs:
     bounds: tuple[Vector, Vector] | None = None
     decided: deque[_Half] = field(default_factory=deque)
     sent: deque[_Half] = field(default_factory=deque)
+    answers: deque[_Half] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
     last: int = 0
     missing: int = 0
     undecided: int = 0
@@ -185,6 +187,8 @@ class CommandChecks:
         first, last = pairs.first_pair or pair, pairs.last_pair or pair
         pairs.first_pair = pair if sent.number < first[0].number else first
         pairs.last_pair = pair if sent.number > last[0].number else last
+        if any(result.reason is Reason.FOREIGN_PUBLISHER for result in decision.rules):
+            pairs.answers.append(sent)
         self._give_up(pairs, sent, decided)
         if not _equal(decided.content, sent.content):
             expected = f'{_told(sent.content)} as on {use.at}'
@@ -233,6 +237,9 @@ class CommandChecks:
     def _not_decided(self, half: _Half, pairs: _Pairs) -> None:
         """Judge a message that is no decision's command."""
         pairs.sent.remove(half)
+        answer = next((s for s in reversed(pairs.answers) if s.number < half.number), None)
+        if answer is not None and half.is_of(answer) and _equal(answer.content, half.content):
+            return  # said again, as it is at each command of another
         why = ''
         if pairs.is_in_bounds(half.content):
             first, last = pairs.first_pair, pairs.last_pair

@@ -138,7 +138,7 @@ def _allowed_to_move(link: DecisionLink) -> Found:
     ):
         yield Mismatch('verdict', f'STOPPED, as in decision {last.sequence}', why)
     safety = None if link.terms is None else link.terms.contract.safety
-    if safety is not None and safety.foreign_publisher is OnForeignPublisher.STOP:
+    if safety is not None and safety.foreign_publisher is not OnForeignPublisher.REPORT:
         yield from unlike('foreign_publishers', 0, decision.inputs.foreign, why)
 
 

@@ -135,6 +135,8 @@ def demo(**options: Any) -> int:
 @user_option
 @option('--label', is_flag=True, help='ask for a label after each episode, too')
 @option('--yes', is_flag=True, help='confirm every reset without asking (for scripts)')
+@option('--release', is_flag=True, help='release the emergency stop, and end')
+@option('--loosen', is_flag=True, help='forget limits that were made stricter, and end')
 @ros_options
 def operator(**options: Any) -> int:
     """
@@ -148,8 +150,15 @@ def operator(**options: Any) -> int:
       boundary-env operator --user ada --label
       boundary-env operator --user night-run --yes
 
+    With --release it releases the emergency stop of all gates, by the key of the boundary, and
+    ends; the gate says by whom. The button has to be released, and the episode over. With --loosen
+    the gates go by the limits of the contract again.
+
+      boundary-env operator --user ada --release
+
     Exit codes:
-      0  ended by Ctrl-C
+      0  ended by Ctrl-C, or done
+      1  a gate has refused to release or to loosen; it says why
       2  wrong arguments, no ROS, no terminal, or no nodes found
     """
     return int(ros_command('operator')(**options))

@@ -32,6 +32,7 @@ class SimStepRequest:
     id: StepId
     duration: int
     command_stamp: RosTime
+    authentication: bytes = b''
 
 
 @frozen
@@ -52,6 +53,7 @@ class SimStepResponse:
     last_stamp: tuple[RosTime, ...]
     dropped: tuple[int, ...]
     info: str = ''
+    authentication: bytes = b''
 
 
 @frozen

@@ -134,7 +134,7 @@ class Verifier:
         if data[:2] != _LITTLE_ENDIAN or not body.endswith(_FULL):
             return (
                 'it bears no authentication (expected one under the key of the boundary, got '
-                'none). Give its sender the key file.'
+                'none). Give its sender the key file, and start it again.'
             )
         who, tag = field[: _WHO.size], field[_WHO.size :]
         if not hmac.compare_digest(_tag(self._key, body[_OPTIONS : -len(_FULL)], who), tag):

@@ -81,6 +81,7 @@ def attend(
     label: bool,
     release: bool = False,
     loosen: bool = False,
+    probe: bool = False,
     namespace: str = '',
     domain_id: int | None = None,
 ) -> int:
@@ -95,8 +96,9 @@ def attend(
         Ask no one: whatever a reset asks for is done already.
     label
         Ask for a label after each episode, too.
-    release, loosen
-        Have the gates release the emergency stop, or forget limits that were made stricter.
+    release, loosen, probe
+        Have the gates release the emergency stop, forget limits that were made stricter, or
+        measure the timeouts of the drivers: the robot moves.
     namespace, domain_id
         Where the nodes are.
 
@@ -114,6 +116,7 @@ def attend(
 
     """
     calls = ('clear_emergency_stop',) * release + ('loosen',) * loosen
+    calls += ('probe_driver',) * probe
     if not calls and not (yes and not label) and not sys.stdin.isatty():
         raise BoundaryError(
             'The input is not a terminal, so no person can be asked. '

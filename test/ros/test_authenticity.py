@@ -207,7 +207,7 @@ def test_a_client_without_the_key_is_told_so(
 
 
 def test_a_node_without_a_key_says_that_it_hears_everybody(world: World, tmp_path: Path) -> None:
-    log = tmp_path / 'log'
+    log = tmp_path / 'output.txt'
     node = NodeProcess(
         NodeSpec(name='environment', parameters={}),
         environment={**isolated_environment(world.domain_id), 'ROS_HOME': str(tmp_path)},

@@ -276,11 +276,11 @@ class SafetyGate(ContractNode):
             (srv.Arm, '~/arm', self._on_arm),
             (srv.OperatorCall, '~/clear_emergency_stop', self._on_clear_service),
             (srv.OperatorCall, '~/loosen', self._on_loosen_service),
+            (srv.OperatorCall, '~/probe_driver', self._on_probe_service),
         ):
             self.add_service_of_ours(service, name, callback)
         for service, name, callback in (
             (Trigger, '~/emergency_stop', self._on_stop_service),
-            (Trigger, '~/probe_driver', self._on_probe_service),
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
         ):
             self.add_service(service, name, callback)
@@ -719,10 +719,7 @@ class SafetyGate(ContractNode):
     def _on_probe_service(self, request: Any, response: Any) -> Any:
         self._refuse_inactive()
         self.gate.apply(ProbeDrivers(now=self.clock.now()))
-        return self._done(response, 'It begins. The result will be in the status of the gate.')
-
-    def _done(self, response: Any, message: str) -> Any:
-        response.success, response.message = True, message
+        self.get_logger().warning(f'The drivers are probed, by {request.caller!r}.')
         self._say()
         return response
 

@@ -90,7 +90,8 @@ class Unlike:
         for each in fields(cls):
             given = (each.default, each.default_factory) != (MISSING, MISSING)
             known = given and unknown.get(each.name) is not MISSING
-            if each.name in unknown and (self.exact or not known):
+            lacks = each.name in unknown and each.name not in _SAYS_NO
+            if lacks and (self.exact or not known):
                 why = 'which its format has' if known else 'without which it means nothing'
                 raise RecordError(
                     f'{where} cannot be read (expected the field {each.name!r}, {why}, got none). '

@@ -80,11 +80,15 @@ def may_lack(cls: type) -> list[str]:
 
 
 def taken_away(number: int) -> set[str]:
-    """Return what a round takes away: of each message another part of what it may lack."""
+    """
+    Return what a round takes away: of each message another part of what it may lack.
+
+    Not the authentication: who wrote none had no key, which is nothing unknown.
+    """
     return {
         f'{name}.{field}'
         for name, cls in MIRRORS.items()
-        for field in may_lack(cls)[number::ROUNDS]
+        for field in [each for each in may_lack(cls) if each != 'authentication'][number::ROUNDS]
     }
 
 

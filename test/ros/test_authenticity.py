@@ -63,6 +63,7 @@ def env(world: World, heard: list[bytes]) -> Iterator[BoundaryEnv]:
     made.reset(seed=3, options={'scenario': 'clear'})
     for _ in range(3):
         _step(made)
+    world.probe.until(lambda: heard and _request(heard[-1]).sequence == 3, SOON, 'its request')
     yield made
     made.close()
     world.gate_rests()
@@ -75,10 +76,12 @@ def _step(env: BoundaryEnv) -> dict[str, Any]:
 
 def _goes_on(env: BoundaryEnv) -> None:
     """See the next action of the policy executed, and the episode run on."""
-    info = _step(env)
-    assert info['requested_action'] == pytest.approx([0.1, 0.0])
-    assert info['verdict'] in ('ADMITTED', 'LIMITED')
-    assert not info['ending']
+    info: dict[str, Any] = {}
+    # What the policy saw before the attack may be too old to be answered by now.
+    while info.get('verdict') not in ('ADMITTED', 'LIMITED'):
+        info = _step(env)
+        assert info['requested_action'] == pytest.approx([0.1, 0.0])
+        assert not info['ending']
 
 
 def _refused(world: World) -> int:
@@ -100,9 +103,13 @@ def _publish(world: World, kind: Any, topic: str, qos: Any, message: Any) -> Non
         stranger.destroy_node()
 
 
+def _request(data: bytes) -> Any:
+    return deserialize_message(data, msg.ActionRequest)
+
+
 def _next_request(data: bytes, authentication: bytes) -> Any:
     """Return a request with lease, name and numbers of the policy's next one."""
-    request = deserialize_message(data, msg.ActionRequest)
+    request = _request(data)
     request.id.step += 1
     request.sequence += 1
     request.action = [_STRANGE, 0.0]
@@ -116,7 +123,7 @@ def test_a_forged_request_that_is_quicker_than_the_policy_is_not_executed(
 ) -> None:
     begun = time.monotonic_ns()
     lease = world.probe.last(names.GATE_STATUS).lease_id
-    tag = deserialize_message(heard[-1], msg.ActionRequest).authentication
+    tag = _request(heard[-1]).authentication
     forged = _next_request(heard[-1], bytes(tag) if tagged else b'')
     assert forged.lease_id == lease
     _publish(world, msg.ActionRequest, names.ACTION_REQUEST, names.RECORD, forged)
@@ -131,8 +138,9 @@ def test_a_recorded_request_that_is_sent_again_is_refused_unread(
 ) -> None:
     begun, requests = time.monotonic_ns(), len(heard)
     _publish(world, msg.ActionRequest, names.ACTION_REQUEST, names.RECORD, heard[-1])
-    assert len(heard) == requests + 1
-    assert not [d for d in world.decisions(begun) if d.request is not None]
+    world.probe.until(lambda: len(heard) == requests + 1, SOON, 'the request once more')
+    decided = [d for d in world.decisions(begun) if d.decided.steady > begun]
+    assert not [d for d in decided if d.request is not None]
     _goes_on(env)
 
 

@@ -30,10 +30,12 @@ from std_msgs.msg import Bool
 from bench.relay import KINDS
 from bench.table import Figure, show
 from boundary_env_ros import __version__
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import ActionRequest
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import to_bytes
 from boundary_env_ros.ros.domain import free_domain
@@ -54,7 +56,11 @@ class Bench:
         self.digest, self.agent = loaded.digest, loaded.contract.agents[0]
         self.node = rclpy.create_node('bench')
         self.clock = NodeClock(self.node.get_clock(), sim_time=False)
-        make = self.node.create_publisher
+        authenticity = Authenticity(self.node.context.get_domain_id(), Role.CLIENT)
+
+        def make(*arguments: Any) -> Any:
+            return authenticity.publisher(self.node.create_publisher(*arguments))
+
         self.status = make(msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED)
         self.odometry = make(Odometry, 'odom', names.SENSOR_LOCKSTEP)
         self.scan = make(LaserScan, 'scan', names.SENSOR_LOCKSTEP)
@@ -68,7 +74,7 @@ class Bench:
             self.node.create_subscription(
                 TwistStamped, topic, self._on_command, names.COMMAND, raw=True
             )
-        self.arm = self.node.create_client(srv.Arm, names.ARM)
+        self.arm = authenticity.client(self.node.create_client(srv.Arm, names.ARM))
         self.executor = fastest_executor()
         self.executor.add_node(self.node)
         self.sequence = 0

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import GateDecision, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.parts import Pacing, StepId
@@ -86,7 +87,10 @@ class Sender:
             if time.monotonic() > deadline:
                 raise SystemExit(f'No recorder subscribes to {topic}.')
             time.sleep(0.01)
-        return made
+        from boundary_env_ros.ros.authenticity import Authenticity
+
+        domain = self.node.context.get_domain_id()
+        return Authenticity(domain, Role.ENVIRONMENT).publisher(made)
 
     def run(self) -> None:
         """Send, and print what was sent."""

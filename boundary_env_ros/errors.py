@@ -54,6 +54,7 @@ class ResultCode(IntEnum):
     NOT_PROBED = 18
     PROBING = 19
     SENSOR_MISSING = 20
+    NOT_AUTHENTIC = 21
 
 
 def mismatch(expected: str, got: str, fix: str = '') -> str:

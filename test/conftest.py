@@ -36,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault('BOUNDARY_ENV_TRACEBACK', '1')
     # Where runs are left that name no folder: not where the tests are started.
     os.environ.setdefault('BOUNDARY_ENV_RUNS', tempfile.mkdtemp(prefix='boundary_env_runs_'))
+    # Nor do they meet the keys of boundaries that the user runs.
+    os.environ['ROS_HOME'] = tempfile.mkdtemp(prefix='boundary_env_ros_home_')
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -141,6 +141,9 @@ def demo(**options: Any) -> int:
 @user_option
 @option('--label', is_flag=True, help='ask for a label after each episode, too')
 @option('--yes', is_flag=True, help='confirm every reset without asking (for scripts)')
+@option('--release', is_flag=True, help='release the emergency stop, and end')
+@option('--loosen', is_flag=True, help='forget limits that were made stricter, and end')
+@option('--probe', is_flag=True, help='measure the timeouts of the drivers: the robot moves')
 @ros_options
 def operator(**options: Any) -> int:
     """
@@ -154,8 +157,16 @@ def operator(**options: Any) -> int:
       boundary-env operator --user ada --label
       boundary-env operator --user night-run --yes
 
+    With --release it releases the emergency stop of all gates, by the key of the boundary, and
+    ends; the gate says by whom. The button has to be released, and the episode over. With --loosen
+    the gates go by the limits of the contract again; with --probe they begin to measure the
+    timeouts of the drivers.
+
+      boundary-env operator --user ada --release
+
     Exit codes:
-      0  ended by Ctrl-C
+      0  ended by Ctrl-C, or done
+      1  a gate has refused; it says why
       2  wrong arguments, no ROS, no terminal, or no nodes found
     """
     return int(ros_command('operator')(**options))

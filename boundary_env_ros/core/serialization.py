@@ -43,6 +43,9 @@ Json = Any  # what json.loads gives: recursive, which the type checker does not 
 
 # Records of other versions ----------------------------------------------------------------------
 
+# Fields whose lack says something: who wrote a record without them had no key.
+_SAYS_NO = frozenset({'authentication'})
+
 
 @dataclass(slots=True)
 class Unlike:
@@ -87,7 +90,8 @@ class Unlike:
         for each in fields(cls):
             given = (each.default, each.default_factory) != (MISSING, MISSING)
             known = given and unknown.get(each.name) is not MISSING
-            if each.name in unknown and (self.exact or not known):
+            lacks = each.name in unknown and each.name not in _SAYS_NO
+            if lacks and (self.exact or not known):
                 why = 'which its format has' if known else 'without which it means nothing'
                 raise RecordError(
                     f'{where} cannot be read (expected the field {each.name!r}, {why}, got none). '
@@ -99,7 +103,8 @@ class Unlike:
                 f'{where} cannot be read (expected the fields of this format, got {only[0]!r}). '
                 'Look for an edit.'
             )
-        lacking, passed = ([f'{cls.__name__}.{n}' for n in names] for names in (unknown, only))
+        counted = [name for name in unknown if name not in _SAYS_NO]
+        lacking, passed = ([f'{cls.__name__}.{n}' for n in names] for names in (counted, only))
         self.add(lacking, passed)
         return unknown
 

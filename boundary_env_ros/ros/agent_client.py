@@ -46,6 +46,7 @@ from boundary_env_ros.facade.steps import (
 )
 from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import (
@@ -117,6 +118,8 @@ class AgentClient:
         Tells this client from another of the same name: two processes must not share a lease.
     startup_timeout, sink
         See :class:`boundary_env_ros.ros.world.RosWorld`.
+    authenticity
+        What is done with the key of the boundary.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class AgentClient:
         holder: str,
         startup_timeout: float,
         sink: Callable[[object], None] | None,
+        authenticity: Authenticity,
     ) -> None:
         contract = loaded.contract
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
@@ -156,7 +160,7 @@ class AgentClient:
         self._deadline = self._since = self._tell_at = 0.0
         self._told = Once(_AGAIN)
 
-        self._own, self._node = own, own.node
+        self._own, self._node, self._authenticity = own, own.node, authenticity
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
@@ -183,20 +187,23 @@ class AgentClient:
             kind = message_class(spec.type)
             hear = partial(self._on_image, spec.name, header_stamp(kind))
             self._subscriptions.append(self._listen(kind, spec.topic, hear, kept))
-        self._requests = self._node.create_publisher(
-            msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
+        self._requests = authenticity.publisher(
+            self._node.create_publisher(
+                msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
+            )
         )
         self._begin = self._node.create_client(srv.BeginEpisode, self._named(names.BEGIN_EPISODE))
         self._end = self._node.create_client(srv.EndEpisode, self._named(names.END_EPISODE))
-        self._arm = self._node.create_client(srv.Arm, self._named(names.ARM))
+        self._arm = authenticity.client(self._node.create_client(srv.Arm, self._named(names.ARM)))
 
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
     def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
         topic = self._named(topic)
+        fault = self._authenticity.verifier(kind, self._node.resolve_topic_name(topic))
         # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
-        guarded = self._own.incoming.subscription(topic, None, callback, 0.0)
+        guarded = self._own.incoming.subscription(topic, None, callback, 0.0, fault=fault)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
     # Receiving -----------------------------------------------------------------------------------

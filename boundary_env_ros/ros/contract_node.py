@@ -34,12 +34,14 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.listener import Listener
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
@@ -118,6 +120,8 @@ class ContractNode(LifecycleNode):
 
     #: Whether a timer of its own has failed: such a node must not go on.
     broken = False
+    #: What it does with the key of the boundary, once it is configured.
+    authenticity: Authenticity | None = None
 
     def __init__(self, name: str, role: str, **options: Any) -> None:
         # rclpy makes the first subscriptions and services itself.
@@ -183,12 +187,19 @@ class ContractNode(LifecycleNode):
         second of the topic, ``most``: bytes of a message, beyond which they are refused unread.
         """
         kind = None if raw else msg_type
-        guarded = self._incoming.subscription(topic, kind, callback, rate, most)
+        fault = self.fault_of(msg_type, topic)
+        guarded = self._incoming.subscription(topic, kind, callback, rate, most, fault)
         silent = SubscriptionEventCallbacks(use_default_callbacks=False)
         options.setdefault('event_callbacks', silent)
         return super().create_subscription(
             msg_type, topic, guarded, qos_profile, raw=True, **options
         )
+
+    def fault_of(self, msg_type: Any, topic: str) -> Callable[[bytes], str] | None:
+        """Return what is wrong with the authentication of a message; None if nothing can be."""
+        if self.authenticity is None:
+            return None
+        return self.authenticity.verifier(msg_type, self.resolve_topic_name(topic))
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
         """Create a publisher without events, as :meth:`create_subscription` does."""
@@ -314,6 +325,12 @@ class ContractNode(LifecycleNode):
                 'Write `clock: sim` in the contract, or leave use_sim_time alone.'
             )
         self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
+        self.authenticity = Authenticity(self.context.get_domain_id(), Role[self._role.upper()])
+        if not self.authenticity.keyed:
+            self.get_logger().warning(
+                'There is no key: whoever is in the domain can move the robot. `boundary-env up` '
+                'and the launch files make one, or name a key file by BOUNDARY_ENV_KEY_FILE.'
+            )
         self._loaded = loaded
         for topic in self.elsewhere() if len(contract.agents) > 1 else ():
             self.add_subscription(
@@ -346,6 +363,8 @@ class ContractNode(LifecycleNode):
             'contract': f'{contract.name} {contract.version}',
             'digest': self.loaded.digest,
             'messages that could not be read': self.refused,
+            'authentic': 'by the key' if self.keyed else 'anybody is heard: there is no key',
+            'forged messages': self.forged,
         }
         level = ERROR if said else OK
         yield condition(f'{self.path}: node', level, said or 'active', values)
@@ -374,8 +393,12 @@ class ContractNode(LifecycleNode):
     def cleanup(self) -> None:
         """Let go of what :meth:`configure` made."""
 
+    def busy(self) -> str:
+        """Return what may not be interrupted now by whoever calls; empty if nothing is."""
+        return ''
+
     def _of_this_state_only(self, change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Refuse what is no transition of the present state."""
+        """Refuse what is no transition of the present state, and any while an episode runs."""
 
         def checked(request: Any, response: Any) -> Any:
             machine = self._state_machine
@@ -383,7 +406,15 @@ class ContractNode(LifecycleNode):
             asked = request.transition
             # As in rclpy, the label goes before the number.
             if asked.label in possible or (not asked.label and asked.id in possible.values()):
-                return change(request, response)
+                busy = self.busy() if self.keyed else ''
+                if not busy:
+                    return change(request, response)
+                self.get_logger().error(
+                    f'A transition is refused: {busy}, and a call of change_state does not say '
+                    'whose it is. End the episode, or the process by a signal.'
+                )
+                response.success = False
+                return response
             self.get_logger().error(
                 f'No such transition while {machine.current_state[1]} (expected '
                 f'{", ".join(sorted(possible)) or "none"}, got {asked.label or asked.id}). '
@@ -490,8 +521,9 @@ class ContractNode(LifecycleNode):
     # What it is made of -------------------------------------------------------------------------
 
     def add_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Any:
-        """Return a publisher that lives until the cleanup."""
-        return self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
+        """Return a publisher that lives until the cleanup, and says whose its messages are."""
+        made = self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
+        return made if self.authenticity is None else self.authenticity.publisher(made)
 
     def add_subscription(
         self,
@@ -557,6 +589,35 @@ class ContractNode(LifecycleNode):
     def refused(self) -> int:
         """How many messages, requests and parameters were refused since the process began."""
         return self._incoming.refused
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the node has the key of the boundary."""
+        return self.authenticity is not None and self.authenticity.keyed
+
+    @property
+    def forged(self) -> int:
+        """How many messages and requests were refused that bore no right authentication."""
+        return self._incoming.forged
+
+    def refuse_forged(self, name: str, fault: str) -> None:
+        """Count and log something that bears no right authentication."""
+        self._incoming.refuse_forged(name, fault)
+
+    def add_service_of_ours(
+        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
+    ) -> None:
+        """Make a service that only who has the key may call, until the cleanup."""
+        assert self.authenticity is not None  # the node is being configured
+        fault = self.authenticity.verifier_of_requests(self.resolve_service_name(name))
+
+        def on_request(request: Any, response: Any) -> Any:
+            if problem := fault(request):
+                self.refuse_forged(name, problem)
+                raise RequestRejected(f'The call is refused: {problem}', ResultCode.NOT_AUTHENTIC)
+            return callback(request, response)
+
+        self.add_service(kind, name, on_request)
 
     def add_service(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None

@@ -32,6 +32,7 @@ from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.bring_up import BringUp
+from boundary_env_ros.ros.key_file import key_file, make_key
 from boundary_env_ros.ros.processes import boundary_nodes
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
@@ -161,6 +162,7 @@ class Boundary(Action):
         def given(name: str) -> str:
             return str(LaunchConfiguration(name).perform(context))
 
+        make_key(key_file(int(os.environ.get('ROS_DOMAIN_ID') or 0)))
         # Now, since a launch file that includes several may give each other arguments.
         pacing = Pacing.__members__.get(given('pacing').upper())
         contract = load(given('contract'), pacing).contract

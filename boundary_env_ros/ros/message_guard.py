@@ -5,7 +5,8 @@ What arrives from outside: whatever a message, a request or a parameter holds, t
 
 Any node in the domain may send on any topic and call any service, as often as it likes. What
 cannot be read is refused, counted and logged now and then; so is what exceeds the budget of its
-topic or service, all senders together, or is larger than an honest message there can be.
+topic or service, all senders together, or is larger than an honest message there can be; and,
+where the boundary has a key, what bears no authentication under it.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class Incoming:
         self._node, self._first = node, first
         self._refused: Counter[str] = Counter()
         self._once = Once(_ONCE)
+        #: How many messages and requests were refused that bore no right authentication.
+        self.forged = 0
 
     @property
     def refused(self) -> int:
@@ -127,7 +130,13 @@ class Incoming:
         return on_message
 
     def subscription(
-        self, topic: str, kind: Any, callback: Callable[..., None], rate: float, most: int = 0
+        self,
+        topic: str,
+        kind: Any,
+        callback: Callable[..., None],
+        rate: float,
+        most: int = 0,
+        fault: Callable[[bytes], str] | None = None,
     ) -> Callable[..., None]:
         """
         Return such a callback for a raw subscription; it decodes the message, too.
@@ -143,6 +152,8 @@ class Incoming:
             read.
         most
             Bytes beyond which a message is refused unread; 0: any is read.
+        fault
+            What is wrong with the authentication of a message; empty if nothing is.
 
         """
         budget = Budget(rate)
@@ -163,6 +174,8 @@ class Incoming:
             elif most and len(data) > most:
                 told = f'(expected at most {most} bytes, got {len(data)})'
                 self.refuse(topic, f'the message is too large {told}.')
+            elif fault is not None and (problem := fault(data)):
+                self.refuse_forged(topic, problem)
             else:
                 guarded(data, *info)
 
@@ -242,6 +255,11 @@ class Incoming:
                 return SetParametersResult(successful=False, reason=str(error))
 
         return on_parameters
+
+    def refuse_forged(self, name: str, fault: str) -> None:
+        """Count something that bears no right authentication, as :meth:`refuse` does."""
+        self.forged += 1
+        self.refuse(name, fault)
 
     def refuse(self, name: str, error: Exception | str) -> None:
         """Count something that has arrived and could not be taken, and log it now and then."""

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import product
 import select
 import sys
 import termios
@@ -16,6 +17,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.records.decision import GateState, GateStatus, Reason
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
@@ -23,7 +25,9 @@ from boundary_env_ros.core.records.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
+from boundary_env_ros.ros.clock import HOST
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -75,11 +79,14 @@ def attend(
     user: str,
     yes: bool,
     label: bool,
+    release: bool = False,
+    loosen: bool = False,
+    probe: bool = False,
     namespace: str = '',
     domain_id: int | None = None,
 ) -> int:
     """
-    Ask the person at the terminal, until SIGINT.
+    Ask the person at the terminal, until SIGINT; or ask the gates for something, and end.
 
     Parameters
     ----------
@@ -89,13 +96,16 @@ def attend(
         Ask no one: whatever a reset asks for is done already.
     label
         Ask for a label after each episode, too.
+    release, loosen, probe
+        Have the gates release the emergency stop, forget limits that were made stricter, or
+        measure the timeouts of the drivers: the robot moves.
     namespace, domain_id
         Where the nodes are.
 
     Returns
     -------
     int
-        0, after SIGINT.
+        0, after SIGINT, or when the gates have done it; 1 if one refused.
 
     Raises
     ------
@@ -105,7 +115,9 @@ def attend(
         If ROS does not start, or no boundary is found.
 
     """
-    if not (yes and not label) and not sys.stdin.isatty():
+    calls = ('clear_emergency_stop',) * release + ('loosen',) * loosen
+    calls += ('probe_driver',) * probe
+    if not calls and not (yes and not label) and not sys.stdin.isatty():
         raise BoundaryError(
             'The input is not a terminal, so no person can be asked. '
             'Run it in a terminal, or with --yes for a script.'
@@ -119,9 +131,30 @@ def attend(
 
         with suppress(KeyboardInterrupt):
             contract = served_contract(own.node, spin, _WAIT).contract
+            if calls:
+                return _call_gates(own, spin, contract, calls, user)
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
         _say('')
     return 0
+
+
+def _call_gates(
+    own: IsolatedNode,
+    spin: Callable[[], None],
+    contract: Contract,
+    calls: Sequence[str],
+    user: str,
+) -> int:
+    """Call services of all gates that need the key; return whether one refused."""
+    authenticity, refused = Authenticity(own.domain_id, Role.OPERATOR), False
+    for agent, call in product(contract.agents, calls):
+        service = contract.topic_of(agent, f'safety_gate/{call}')
+        client = authenticity.client(own.node.create_client(srv.OperatorCall, service))
+        request = srv.OperatorCall.Request(caller=f'{user} on {HOST}')
+        refusal = _call(client, request, spin)
+        _say(f'{service}: {refusal or "done"}')
+        refused = refused or bool(refusal)
+    return int(refused)
 
 
 class _Terminal:
@@ -285,7 +318,7 @@ class _Terminal:
 
     def _confirm(self, question: Question, confirmed: bool, message: str) -> None:
         request = srv.ConfirmReset.Request(confirmed=confirmed, user=self._user, message=message)
-        refusal = self._call(self._confirming[question.agent], request)
+        refusal = _call(self._confirming[question.agent], request, self._spin)
         # It is answered, whatever comes of it.
         self._resets.pop(question.agent, None)
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
@@ -299,23 +332,24 @@ class _Terminal:
         request = srv.LabelEpisode.Request(
             episode_id=question.episode_id, label=int(verdict), user=self._user, note=note
         )
-        refusal = self._call(self._labelling, request)
+        refusal = _call(self._labelling, request, self._spin)
         self._ended.popleft()
         if refusal:
             _say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
             _say(f'Labelled: {verdict.name.lower()}.')
 
-    def _call(self, client: Any, request: Any) -> str:
-        """Call a service; return why it refused, empty if it did not."""
-        deadline = time.monotonic() + _ANSWER
-        if not wait_until(client.service_is_ready, deadline, self._spin):
-            return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
-        answer = ask(client, request, until=deadline, spin=self._spin)
-        if answer is None:
-            return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
-        result = answer.result
-        return str(result.message or f'code {result.code}') if result.code else ''
+
+def _call(client: Any, request: Any, spin: Callable[[], None]) -> str:
+    """Call a service; return why it refused, empty if it did not."""
+    deadline = time.monotonic() + _ANSWER
+    if not wait_until(client.service_is_ready, deadline, spin):
+        return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
+    answer = ask(client, request, until=deadline, spin=spin)
+    if answer is None:
+        return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
+    result = answer.result
+    return str(result.message or f'code {result.code}') if result.code else ''
 
 
 def _line() -> str | None:

@@ -31,6 +31,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.ros.key_file import key_file, make_key
 
 
 @frozen
@@ -307,8 +308,8 @@ def running(
     timeout
         Seconds for all of them to become active.
     isolated
-        Whether they find none on other machines, and end when this process dies. Neither is for
-        the nodes of a robot.
+        Whether they find none on other machines, and end when this process dies, and their key
+        with them. None of it is for the nodes of a robot.
     one_process
         Whether all run in one process but those that wait for the others in their callbacks.
 
@@ -323,7 +324,9 @@ def running(
     )
     logs.mkdir(parents=True, exist_ok=True)
     processes: dict[str, NodeProcess] = {}
-    previous = {key: os.environ.get(key) for key in environment}
+    key = key_file(domain_id)
+    own_key = make_key(key) and isolated
+    previous = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
         for group in _groups(specs, one_process):
@@ -342,11 +345,13 @@ def running(
     finally:
         for process in reversed(list(processes.values())):
             process.stop()
-        for key, value in previous.items():
+        for name, value in previous.items():
             if value is None:
-                os.environ.pop(key, None)
+                os.environ.pop(name, None)
             else:
-                os.environ[key] = value
+                os.environ[name] = value
+        if own_key:
+            key.unlink(missing_ok=True)
 
 
 @contextmanager

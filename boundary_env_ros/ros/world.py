@@ -17,6 +17,7 @@ import uuid
 import numpy as np
 from rclpy.parameter import Parameter
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import ActionRequest
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
@@ -42,7 +43,9 @@ from boundary_env_ros.facade.world import (
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
+from boundary_env_ros.ros.clock import HOST
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -125,7 +128,8 @@ class RosWorld(World):
             )
             made.callback(self._own.close)
             client = client or f'policy-{os.getpid()}-{uuid.uuid4().hex[:4]}'
-            holder = uuid.uuid4().hex[:8]
+            authenticity = Authenticity(self._own.domain_id, Role.CLIENT)
+            holder = f'{uuid.uuid4().hex[:8]} on {HOST}'
             self._clients = {
                 each: AgentClient(
                     self._own,
@@ -135,6 +139,7 @@ class RosWorld(World):
                     holder=holder,
                     startup_timeout=startup_timeout,
                     sink=sink,
+                    authenticity=authenticity,
                 )
                 for each in agents
             }

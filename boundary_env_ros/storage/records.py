@@ -64,7 +64,7 @@ Record: TypeAlias = (
 R = TypeVar('R', bound=Record)
 
 #: Version of messages and records, as ``StepId.msg`` says it: major, minor.
-FORMAT = 1, 0
+FORMAT = 1, 1
 
 RECORD_CLASSES: tuple[type[Record], ...] = get_args(Record)
 

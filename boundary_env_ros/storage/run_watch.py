@@ -102,6 +102,7 @@ class EnvironmentWatch:
         self._declared = status.id.episode_id
         return replace(
             status,
+            authentication=b'',
             state=EpisodeState.TRUNCATED,
             ending=ENVIRONMENT_LOST,
             declared_by=self._declarer,

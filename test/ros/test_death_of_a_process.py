@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import pairwise
 import os
 import signal
@@ -29,7 +28,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from lifecycle_msgs.msg import Transition as LifecycleTransition
 
 from boundary_env_ros.core.records.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
@@ -38,7 +36,6 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import LinkError, PeerLost
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.storage.record_reader import open_records
 from support import policy_process
@@ -289,72 +286,42 @@ def test_the_robot_is_killed(world: World) -> None:
     assert ending_in_the_record(world, env.episode_id) == ('robot_lost', 'environment', True)
 
 
-@pytest.mark.parametrize(
-    'how', ['deactivate', 'cleanup', 'shutdown', 'SIGINT', 'SIGTERM', 'SIGHUP']
-)
+@pytest.mark.parametrize('how', ['SIGINT', 'SIGTERM', 'SIGHUP'])
 def test_a_gate_that_is_told_to_end_stops_the_robot_first(world: World, how: str) -> None:
     env = world.environment()
     gate = world.processes['safety_gate']
-    with closing(BringUp(domain_id=world.domain_id)) as bring_up:
-        # Once it has found the gate, asking takes no time in which the cart could arrive.
-        bring_up.state(gate, 10.0)
-        drive(world, env)
+    drive(world, env)
 
-        def told() -> None:
-            if how.startswith('SIG'):
-                gate.send(signal.Signals[how])
-                gate.process.wait(10.0)
-                return
-            for transition in _TRANSITIONS[how]:
-                bring_up.change(gate, transition, time.monotonic() + SOON)
+    def told() -> None:
+        gate.send(signal.Signals[how])
+        gate.process.wait(10.0)
 
-        try:
-            since = time.monotonic_ns()
-            # The policy goes on meanwhile, or it would be the one that is lost.
-            with ThreadPoolExecutor(1) as other:
-                telling = other.submit(told)
-                assert ended_by(step_on(env)) == ('gate_lost', 'environment')
-                telling.result()
+    since = time.monotonic_ns()
+    # The policy goes on meanwhile, or it would be the one that is lost.
+    with ThreadPoolExecutor(1) as other:
+        telling = other.submit(told)
+        assert ended_by(step_on(env)) == ('gate_lost', 'environment')
+        telling.result()
 
-            def own() -> list[GateDecision]:
-                return [d for d in world.decisions(since) if Reason.DEACTIVATED in reasons(d)]
+    def own() -> list[GateDecision]:
+        return [d for d in world.decisions(since) if Reason.DEACTIVATED in reasons(d)]
 
-            # What it said last may still be on its way.
-            world.probe.until(
-                lambda: (said := own()) and said[-1].command == (0.0, 0.0),
-                SOON,
-                'the last decision',
-            )
-            # No part of the way is left to the timeout of the driver.
-            assert own()[0].command[0] > 0.0
-            assert {d.verdict for d in own()} == {Verdict.STOPPED}
-            contract = world.loaded.contract
-            most = contract.flat('stop')[0] * contract.period
-            for one, other_ in pairwise(own()):
-                assert 0.0 <= one.command[0] - other_.command[0] <= most
-            began = own()[0].commanded
-            assert began is not None
-            stands_within(world, began.steady, gate_bound(world, 0.0), 1)
-            assert [c for _, c in world.commands(since)][-1] == (0.0, 0.0)
-            assert world.gate_state() is GateState.INACTIVE
-            if how == 'deactivate':
-                again = time.monotonic() + SOON
-                bring_up.change(gate, LifecycleTransition.TRANSITION_ACTIVATE, again)
-                drive(world, env)
-        finally:
-            # One that lives is of no use to the next test: another takes its place.
-            if not how.startswith('SIG'):
-                gate.stop()
-
-
-_TRANSITIONS = {
-    'deactivate': (LifecycleTransition.TRANSITION_DEACTIVATE,),
-    'cleanup': (
-        LifecycleTransition.TRANSITION_DEACTIVATE,
-        LifecycleTransition.TRANSITION_CLEANUP,
-    ),
-    'shutdown': (LifecycleTransition.TRANSITION_ACTIVE_SHUTDOWN,),
-}
+    # What it said last may still be on its way.
+    world.probe.until(
+        lambda: (said := own()) and said[-1].command == (0.0, 0.0), SOON, 'the last decision'
+    )
+    # No part of the way is left to the timeout of the driver.
+    assert own()[0].command[0] > 0.0
+    assert {d.verdict for d in own()} == {Verdict.STOPPED}
+    contract = world.loaded.contract
+    most = contract.flat('stop')[0] * contract.period
+    for one, other_ in pairwise(own()):
+        assert 0.0 <= one.command[0] - other_.command[0] <= most
+    began = own()[0].commanded
+    assert began is not None
+    stands_within(world, began.steady, gate_bound(world, 0.0), 1)
+    assert [c for _, c in world.commands(since)][-1] == (0.0, 0.0)
+    assert world.gate_state() is GateState.INACTIVE
 
 
 def still(world: World, since: int) -> None:

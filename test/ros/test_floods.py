@@ -169,6 +169,7 @@ def test_a_flood_of_requests_holds_up_neither_timer_nor_emergency_stop(world: Wo
 def test_a_flood_of_contracts_is_logged_now_and_then_and_blocks_no_activation(
     world: World,
 ) -> None:
+    world.end_episode()
     gate = world.processes['safety_gate']
     bring_up = BringUp(domain_id=world.domain_id)
     try:
@@ -210,6 +211,7 @@ def test_parameters_are_dumped_and_the_clock_stays(world: World) -> None:
 
 def test_nodes_live_through_many_lives(world: World) -> None:
     """While publishers whose QoS does not fit come and go, as rclpy#1644 needs it to crash."""
+    world.end_episode()
     bring_up = BringUp(domain_id=world.domain_id)
     names_ = ('environment', 'safety_gate', 'simulated_robot')
     try:

@@ -275,7 +275,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         assert (info['ending'], info['declared_by']) == ('operator_stop', 'safety_gate')
         is_braked_to_rest(world, pressed)
 
-        assert not call(world, 'clear_emergency_stop').success, 'cleared while it is pressed'
+        assert not world.clears(), 'cleared while it is pressed'
         button.publish(Bool(data=False))
         # Released is not cleared.
         with pytest.raises(RequestRejected, match='latched') as caught:
@@ -283,9 +283,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         assert caught.value.code is ResultCode.EMERGENCY_STOPPED
         assert world.gate_state() is GateState.EMERGENCY_STOPPED
 
-        world.probe.until(
-            lambda: call(world, 'clear_emergency_stop').success, SOON, 'the stop to be cleared'
-        )
+        world.probe.until(world.clears, SOON, 'the stop to be cleared')
     drive(env, world, speed=0.2)
 
 
@@ -300,7 +298,7 @@ def test_an_emergency_stop_by_service_stops_ends_and_latches(
     is_braked_to_rest(world, pressed)
     with pytest.raises(RequestRejected, match='latched'):
         env.reset(seed=4)
-    assert call(world, 'clear_emergency_stop').success
+    assert world.clears()
     drive(env, world, speed=0.2)
 
 

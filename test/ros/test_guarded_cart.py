@@ -17,13 +17,13 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
 from sensor_msgs.msg import Joy
-from std_srvs.srv import Trigger as Knock
 
 from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.interfaces import srv
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
@@ -122,9 +122,11 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on_and_its_reco
 ) -> None:
     gate = world.probe
 
+    probe = srv.OperatorCall
+
     def probed() -> bool:
         # Refused while one goes on; one that failed, on a busy machine, is begun again.
-        gate.call(Knock, 'safety_gate/probe_driver', Knock.Request())
+        gate.call(probe, 'safety_gate/probe_driver', probe.Request())
         return any(s > 0.0 for s in gate.last(names.GATE_STATUS).driver_timeouts)
 
     log = world.processes['safety_gate'].log

@@ -64,17 +64,15 @@ def _probed(world: World) -> Path:
 
 
 def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world: World) -> None:
-    def call(service: str) -> bool:
-        return bool(world.probe.call(Trigger, f'safety_gate/{service}', Trigger.Request()).success)
-
     stop = world.loaded.contract.safety.emergency_stop
     with world.probe.publisher(Bool, stop, names.RECORD) as button:
         button.publish(Bool(data=True))
-        world.probe.until(lambda: not call('clear_emergency_stop'), _SOON, 'the button to count')
-        assert call('emergency_stop')
-        assert not call('clear_emergency_stop')
+        world.probe.until(lambda: not world.clears(), _SOON, 'the button to count')
+        service = 'safety_gate/emergency_stop'
+        assert world.probe.call(Trigger, service, Trigger.Request()).success
+        assert not world.clears()
         button.publish(Bool(data=False))
-        world.probe.until(lambda: call('clear_emergency_stop'), _SOON, 'the button to be released')
+        world.probe.until(world.clears, _SOON, 'the button to be released')
 
 
 def test_a_client_that_asks_again_during_its_reset_goes_on_with_it(world: World) -> None:
@@ -129,8 +127,7 @@ def test_a_gate_that_comes_late_hears_a_press_that_was_latched(world: World) -> 
 def _clear(world: World, release: Callable[[], None]) -> None:
     def cleared() -> bool:
         release()  # as buttons do, again and again
-        service = 'safety_gate/clear_emergency_stop'
-        return bool(world.probe.call(Trigger, service, Trigger.Request()).success)
+        return world.clears()
 
     world.probe.until(cleared, _SOON, 'the emergency stop to be cleared')
 
@@ -225,7 +222,7 @@ class Clumsy(ContractNode):
     """A node that fails in a way that nobody thought of, the first time; and to be activated."""
 
     def __init__(self) -> None:
-        super().__init__('clumsy', 'none')
+        super().__init__('clumsy', 'robot')
         self.made: list[str] = []
         self.failures = self.refusals = 1
 
@@ -389,5 +386,6 @@ def test_a_node_is_deactivated_and_activated_between_episodes(world: World) -> N
             assert bring_up.state(process) == State.PRIMARY_STATE_ACTIVE
             env.reset(seed=1, options={'scenario': 'clear'})
             env.step(_STILL)
+            world.end_episode()
     finally:
         bring_up.close()

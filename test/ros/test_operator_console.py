@@ -219,17 +219,15 @@ def test_deadline_passes_and_the_next_question_is_asked(world: World, env: Bound
 
 
 def test_a_latched_emergency_stop_is_told_before_a_person_confirms(world: World) -> None:
-    def call(service: str) -> None:
-        assert world.probe.call(Trigger, f'safety_gate/{service}', Trigger.Request()).success
-
-    call('emergency_stop')
+    stop = 'safety_gate/emergency_stop'
+    assert world.probe.call(Trigger, stop, Trigger.Request()).success
     with sitting(world, '--user', 'ada') as terminal:
         terminal.until('as ada')
         begin = srv.BeginEpisode.Request(digest=world.loaded.digest, client='ann', seed_given=True)
         assert not world.probe.call(srv.BeginEpisode, names.BEGIN_EPISODE, begin).result.code
         terminal.until('Before you confirm: the emergency stop is latched')
         terminal.until('Done?')
-        call('clear_emergency_stop')
+        assert world.clears()
         terminal.until(f'asks: {PROMPT}')
         terminal.until('Done?')
         terminal.type('y')

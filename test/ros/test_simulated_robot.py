@@ -21,11 +21,13 @@ from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.lockstep import SimStepRequest
 from boundary_env_ros.core.records.parts import Pacing, StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg
@@ -89,7 +91,8 @@ class Peer:
     def speaker(self, kind: Any, topic: str, qos: Any) -> Any:
         publisher = self.node.create_publisher(kind, topic, qos)
         self.until(publisher.get_subscription_count)
-        return publisher
+        domain = self.context.get_domain_id()
+        return Authenticity(domain, Role.ENVIRONMENT).publisher(publisher)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,10 @@ with BoundaryEnv(
 
 
 @pytest.fixture
-def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Up]]:
+def start(
+    _run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Up]]:
+    monkeypatch.setenv('ROS_HOME', str(tmp_path / 'ros'))
     with reserved_domain() as domain:
         started = []
 

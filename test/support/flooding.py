@@ -18,7 +18,9 @@ from typing import Any
 import rclpy
 from rclpy.serialization import serialize_message
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.conversions import message_class
 
 
@@ -52,7 +54,10 @@ def main() -> int:
     pause = 1.0 / float(rate) if float(rate) else 0.0
     rclpy.init()
     node = rclpy.create_node('flood')
-    publisher = node.create_publisher(message_class(kind), topic, names.LATCHED)
+    authenticity = Authenticity(node.context.get_domain_id(), Role.CLIENT)
+    publisher = authenticity.publisher(
+        node.create_publisher(message_class(kind), topic, names.LATCHED)
+    )
     given_up = time.monotonic() + 20.0
     while not publisher.get_subscription_count() and time.monotonic() < given_up:
         time.sleep(0.01)

@@ -34,6 +34,7 @@ DIFFERS = {
     '.lease_id': 'a random id',
     '.lease_episode': 'a random id',
     '.client': 'an id of the process',
+    '.authentication': 'a tag, of which there is none in one process',
     '.reset.confirmed_by': 'over ROS the service that answered, in one process the robot',
 }
 """Ends of key paths whose values may differ between two runs of one seed, and why."""

@@ -13,11 +13,13 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
+from boundary_env_ros.storage.records import FORMAT
+
 OWN = 'boundary_env_ros/'
 CHAIN = f'{OWN}msg/RecordChain'
 
 #: The format of a later version, and a field of it.
-LATER = '1.1'
+LATER = f'{FORMAT[0]}.{FORMAT[1] + 1}'
 NEW = 'note_of_a_later_version'
 
 #: Gets the name of a message of this package and the lines of its definition.

@@ -30,12 +30,14 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from std_srvs.srv import Trigger
 import yaml
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import GateDecision, GateState
 from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, message_class
@@ -92,6 +94,7 @@ _REPEATABLE = (
     srv.EndEpisode,
     srv.Observe,
     srv.EvaluateActions,
+    srv.OperatorCall,
     srv.Spaces,
     SetParameters,
     SetParametersAtomically,
@@ -238,6 +241,8 @@ class Probe:
         self.node = rclpy.create_node(
             f'probe_{uuid.uuid4().hex[:8]}', namespace=namespace or None, context=self._context
         )
+        #: As a policy or a person has it who belongs to the boundary.
+        self.authenticity = Authenticity(domain_id, Role.CLIENT)
         self._heard: dict[str, list[Heard]] = {}
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
@@ -308,7 +313,9 @@ class Probe:
         :mod:`boundary_env_ros.ros.call_with_retry`. Of all else neither: a node that has told a
         younger client its parameters has found this one, too.
         """
-        client = self.node.create_client(kind, service)
+        made = self.node.create_client(kind, service)
+        own = kind in (srv.Arm, srv.OperatorCall)
+        client = self.authenticity.client(made) if own else made
         again = SIGN_OF_LIFE if kind in _REPEATABLE and not once else math.inf
         try:
             if math.isinf(again):
@@ -318,7 +325,7 @@ class Probe:
             assert answer is not None, f'Expect an answer of {service} within {seconds:g} s.'
             return answer
         finally:
-            self.node.destroy_client(client)
+            self.node.destroy_client(made)
 
     @contextmanager
     def publisher(self, kind: Any, topic: str, qos: Any, readers: int = 1) -> Iterator[Any]:
@@ -332,7 +339,7 @@ class Probe:
                 SOON,
                 f'{readers} listeners on {topic}',
             )
-            yield made
+            yield self.authenticity.publisher(made)
         finally:
             self.node.destroy_publisher(made)
 
@@ -586,6 +593,15 @@ class World:
     def decisions(self, since: int = 0) -> list[GateDecision]:
         """Return the decisions that the probe had after an instant."""
         return [from_msg(GateDecision, m) for m in self.probe.messages(names.GATE_DECISION, since)]
+
+    def clears(self) -> bool:
+        """Have the emergency stop released; return whether it was."""
+        return not self.operator_call('clear_emergency_stop').code
+
+    def operator_call(self, service: str) -> Any:
+        """Ask the gate for what needs the key; return the result."""
+        request = srv.OperatorCall.Request(caller='ada')
+        return self.probe.call(srv.OperatorCall, f'safety_gate/{service}', request).result
 
     def commands(self, since: int = 0) -> list[tuple[int, tuple[float, float]]]:
         """Return every command on the wire after an instant: its stamp in ns, and its values."""

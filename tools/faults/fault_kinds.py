@@ -152,8 +152,7 @@ def _topic(topic: str, fault: str, world: FaultWorld, trial: Trial) -> int:
 def _cleared(world: FaultWorld) -> None:
     def cleared() -> bool:
         _, answer = world.trigger('clear_emergency_stop')
-        done: bool = answer.success
-        return done
+        return not answer.result.code
 
     world.probe.until(cleared, 10.0, 'a gate whose emergency stop can be cleared')
 
@@ -301,7 +300,9 @@ def _second_gate(world: FaultWorld, trial: Trial) -> int:
     node = rclpy.create_node('safety_gate', context=world.probe.node.context)
     trial.undo.append(node.destroy_node)
     node.create_publisher(TwistStamped, world.command_topic, names.COMMAND)
-    states = node.create_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+    states = world.probe.authenticity.publisher(
+        node.create_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+    )
     status = copy.deepcopy(world.probe.last(names.GATE_STATUS))
     end = time.monotonic() + bounds.of_the_graph(world.loaded.contract) + WINDOW
     while time.monotonic() < end:

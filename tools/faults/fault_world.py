@@ -25,7 +25,7 @@ from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
-from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import (
     isolated_environment,
     NodeProcess,
@@ -334,16 +334,17 @@ class FaultWorld(World):
         self.probe.subscribe(APPLIED, String, names.RECORD)
         node = self.probe.node
         # They stay: one that comes and goes would have to be found again each time.
-        self._requests = node.create_publisher(
-            msg.ActionRequest, names.ACTION_REQUEST, names.RECORD
+        self._requests = self.probe.authenticity.publisher(
+            node.create_publisher(msg.ActionRequest, names.ACTION_REQUEST, names.RECORD)
         )
         self._button = node.create_publisher(
             Bool, self.loaded.contract.safety.emergency_stop, names.RECORD
         )
         self._fault = node.create_publisher(String, FAULT, names.RECORD)
+        clear = node.create_client(srv.OperatorCall, 'safety_gate/clear_emergency_stop')
         self._services = {
-            name: node.create_client(Trigger, f'safety_gate/{name}')
-            for name in ('emergency_stop', 'clear_emergency_stop')
+            'emergency_stop': (node.create_client(Trigger, 'safety_gate/emergency_stop'), Trigger),
+            'clear_emergency_stop': (self.probe.authenticity.client(clear), srv.OperatorCall),
         }
         self.probe.until(self._connected, READY, 'listeners of the probe')
 
@@ -352,7 +353,7 @@ class FaultWorld(World):
             self._requests.get_subscription_count() >= 3  # gate, recorder, and the probe itself
             and self._button.get_subscription_count() >= 3  # three of the gate
             and self._fault.get_subscription_count() >= 1
-            and all(client.service_is_ready() for client in self._services.values())
+            and all(client.service_is_ready() for client, _ in self._services.values())
         )
 
     # Driving -------------------------------------------------------------------------------------
@@ -444,7 +445,8 @@ class FaultWorld(World):
     def trigger(self, service: str) -> tuple[int, Any]:
         """Call a service of the gate; return the steady clock just before, and its answer."""
         before = time.monotonic_ns()
-        future = self._services[service].call_async(Trigger.Request())
+        client, kind = self._services[service]
+        future = client.call_async(kind.Request())
         self.probe.until(future.done, 10.0, f'an answer of {service}')
         return before, future.result()
 

@@ -33,6 +33,8 @@ _HOSTILE = 'storage/test_hostile_files.py::test_'
 _RETRY = 'ros/test_call_with_retry.py::test_'
 _LONE = 'ros/test_lone_gate.py::test_'
 _FOREIGN = 'ros/test_foreign_publishers.py::test_'
+_AUTHENTIC = 'core/test_authentication.py::test_'
+_FORGED = 'ros/test_authenticity.py::test_'
 _FLOAT32 = 'ros/test_float32_commands.py::test_'
 
 _EVIDENCE = (
@@ -287,6 +289,34 @@ _NODES = (
         '        if self.is_own(data, subscription):',
         '        if True:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
+    ),
+    Mutation(
+        'A message with a wrong tag is refused',
+        'core/authentication.py',
+        '        if not hmac.compare_digest(',
+        '        if False and not hmac.compare_digest(',
+        (_AUTHENTIC + 'a_message_of_which_any_byte_was_changed_is_refused',),
+    ),
+    Mutation(
+        'A message that was sent before is refused',
+        'core/authentication.py',
+        '        if number <= after:',
+        '        if False:',
+        (_AUTHENTIC + 'a_message_that_is_sent_again_is_refused',),
+    ),
+    Mutation(
+        'A message without authentication is refused where there is a key',
+        GUARD,
+        '            elif fault is not None and (problem := fault(data)):',
+        '            elif False and fault is not None and (problem := fault(data)):',
+        (_FORGED + 'a_forged_request_that_is_quicker_than_the_policy_is_not_executed',),
+    ),
+    Mutation(
+        'Nobody takes the gate away while an episode runs',
+        'ros/contract_node.py',
+        "                busy = self.busy() if self.keyed else ''",
+        "                busy = ''",
+        (_FORGED + 'nobody_takes_gate_or_environment_away_while_an_episode_runs',),
     ),
     Mutation(
         'A float32 is rounded inwards at a bound that a parameter makes stricter',

@@ -1381,7 +1381,7 @@ _REST = (
     Mutation(
         'While a lease is out limits only become stricter',
         REDUCER,
-        "            refuse_looser(state.limits, numbers, timeout, 'it is while a lease is out')",
+        '            refuse_looser(state.limits, numbers, timeout, why)',
         '            pass',
         (
             'core/gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',

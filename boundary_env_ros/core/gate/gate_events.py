@@ -62,9 +62,14 @@ class ClearEmergencyStop(Event):
 
 @frozen
 class Tighten(Event):
-    """Limits are to be stricter than the contract's, or less strict again; it may be refused."""
+    """
+    Limits are to be stricter than the contract's, or less strict again; it may be refused.
+
+    ``only_stricter``: than they are now.
+    """
 
     runtime_limits: RuntimeLimits
+    only_stricter: bool = False
 
 
 @frozen

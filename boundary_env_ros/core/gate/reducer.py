@@ -242,10 +242,11 @@ class Reducer:
             rests = state.commands.rests(state.limits)
             before = self._judge.limits if not rests else state.limits if leased else limits
             refuse_too_slow(limits, before)
-        if leased:
+        if leased or event.only_stricter:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
             timeout = limits.safety.command_timeout
-            refuse_looser(state.limits, numbers, timeout, 'it is while a lease is out')
+            why = 'it is while a lease is out' if leased else 'it is; ~/loosen needs the key'
+            refuse_looser(state.limits, numbers, timeout, why)
         return replace(state, limits=limits, runtime_limits=event.runtime_limits), ()
 
     # What is noticed -----------------------------------------------------------------------------

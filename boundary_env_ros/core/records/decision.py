@@ -155,7 +155,7 @@ class ActionRequest:
     payload
         JSON object with a document for each group of documents that is sent one; empty: none.
     authentication
-        Room for an authentication code; it is neither written nor checked yet.
+        Who sent it, and which of theirs it is; empty: the sender has no key.
 
     """
 
@@ -438,6 +438,7 @@ class GateDecision:
     rules: tuple[RuleResult, ...] = ()
     runtime_limits: RuntimeLimits = RuntimeLimits()
     software_version: str = ''
+    authentication: bytes = b''
 
     @property
     def trigger(self) -> Trigger:
@@ -492,7 +493,8 @@ class GateStatus:
     State of the gate, as it latches it for the others.
 
     ``teleoperated`` says whether a person has; ``driver_timeouts`` is what the probe
-    measured, for each group, seconds, NaN where it was not measured.
+    measured, for each group, seconds, NaN where it was not measured; ``refused`` how many messages
+    and calls bore no right authentication; ``released_by`` who last released the emergency stop.
     """
 
     digest: str
@@ -509,3 +511,6 @@ class GateStatus:
     driver_timeouts: Vector = ()
     runtime_limits: RuntimeLimits = RuntimeLimits()
     stamp: ClockReading | None = None
+    refused: int = 0
+    released_by: str = ''
+    authentication: bytes = b''

@@ -60,6 +60,8 @@ class EpisodeStatus:
         How it ended and who says so; empty until then.
     stamp
         When this was so.
+    authentication
+        Who sent it, and which of theirs it is; empty: the sender has no key.
 
     """
 
@@ -72,6 +74,7 @@ class EpisodeStatus:
     declared_by: str = ''
     message: str = ''
     stamp: ClockReading | None = None
+    authentication: bytes = b''
 
     def at(self, step: int) -> StepId:
         """Return the name of one of its steps."""

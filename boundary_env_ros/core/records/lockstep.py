@@ -28,6 +28,7 @@ class SimStepRequest:
     id: StepId
     duration: int
     command_stamp: RosTime
+    authentication: bytes = b''
 
 
 @frozen
@@ -48,6 +49,7 @@ class SimStepResponse:
     last_stamp: tuple[RosTime, ...]
     dropped: tuple[int, ...]
     info: str = ''
+    authentication: bytes = b''
 
 
 @frozen

@@ -169,6 +169,8 @@ class Auditor:
         self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
         # What the recorder said, at last and before, and how much it has lost.
         self._spoke = self._spoke_before = self._lost = 0
+        # How many messages it refused that bore no right authentication.
+        self._refused = 0
         self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
@@ -204,7 +206,9 @@ class Auditor:
         self._came(recorded.log_time)
         try:
             if recorded.topic in self._recorders:
-                self._recorder(getattr(recorded.decode(), 'lost', 0), recorded.log_time)
+                said = recorded.decode()
+                self._refused = max(self._refused, getattr(said, 'refused', 0))
+                self._recorder(getattr(said, 'lost', 0), recorded.log_time)
             if self._raw is not None:
                 self._raw.message(recorded)
         except RecordError as error:
@@ -424,6 +428,9 @@ class Auditor:
             # It ended before its recorder could say whether something was lost.
             self._raw.ties.lost = self._lost or len(self._doubts)
             self._raw.finish()
+        if self._refused:
+            none = Mismatch('recorder_status.refused', '0', str(self._refused))
+            self.find('authentic', none)
         if self._first is None and not (torn or 'record-complete' in self._counts):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
             self.find('record-closed', nothing)

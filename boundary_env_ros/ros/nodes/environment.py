@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 import sys
+from types import MappingProxyType
 from typing import Any
 import uuid
 
@@ -342,7 +343,7 @@ class EnvironmentNode(ContractNode):
     """
 
     active = False
-    _agents: Mapping[str, AgentEnvironment]
+    _agents: Mapping[str, AgentEnvironment] = MappingProxyType({})
     _world: SharedWorld
     _procedure: ResetClient
     _ticks: Any = None
@@ -397,6 +398,11 @@ class EnvironmentNode(ContractNode):
                     )
                 )
         self.active = False
+
+    def busy(self) -> str:
+        """Return whose episode runs; empty if none does."""
+        running = [name for name, each in self._agents.items() if each.environment.state.active]
+        return f'an episode of {", ".join(running)} runs' if running else ''
 
     def cleanup(self) -> None:
         """Let go of the environments: an answer that comes late reaches none."""

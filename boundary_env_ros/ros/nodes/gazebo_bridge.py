@@ -36,7 +36,14 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
+from boundary_env_ros.ros.conversions import (
+    fill,
+    from_msg,
+    message_class,
+    set_time,
+    to_bytes,
+    to_msg,
+)
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.body_state import BodyState
@@ -432,9 +439,7 @@ class GazeboBridge(ContractNode):
         made = self._send_made(until) if not error else ()
         report = self._heard.report(wish.id, made, error, self._resolved)
         self._heard.end()
-        message = to_msg(report)
-        set_time(message.header.stamp, until or self.world_time())
-        self._advanced.publish(message)
+        self._advanced.publish(to_bytes(report, until or self.world_time()))
 
     # Reset ---------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import set_time, to_msg
+from boundary_env_ros.ros.conversions import message_class, set_time, to_msg
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, ros_distro, srv
 from boundary_env_ros.ros.recorded_topics import (
@@ -160,6 +160,8 @@ class Recorder(ContractNode):
         self._in_time = True
         self._unseen = {topic.name: topic for topic in topics}
         self._before: list[RawMessage] = []
+        faults = {each.name: self.fault_of(message_class(each.type), each.name) for each in topics}
+        self._faults = {name: fault for name, fault in faults.items() if fault is not None}
         self._status = self.add_publisher(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED)
         self._episode_status = {
             agent: self.add_publisher(
@@ -234,6 +236,10 @@ class Recorder(ContractNode):
 
     def _write(self, message: RawMessage) -> None:
         topic = message.topic
+        if topic.name in self._faults and (fault := self._faults[topic.name](message.data)):
+            # Nobody of this boundary has said it: in the record, it would be told as if.
+            self.refuse_forged(topic.name, fault)
+            return
         if topic.name in self._unseen:
             # Only now it is known what its publishers offer.
             self._add(self._unseen.pop(topic.name))
@@ -367,6 +373,7 @@ class Recorder(ContractNode):
             lost=min(self.writer.lost, _MOST_LOST),
             transitions=recording.transitions,
             stamp=to_msg(now),
+            refused=self.forged,
         )
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._status.publish(message)

@@ -243,6 +243,7 @@ class SafetyGate(ContractNode):
         )
         self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._released_by = ''
         # Inputs of one topic that ask for another quality are listened to apart.
         self._listeners = {
             key: self.listener([i for i in inputs if (i.topic, i.qos) == key], kept=1)
@@ -281,9 +282,13 @@ class SafetyGate(ContractNode):
         ]
         for service, name, callback in (
             (srv.Arm, '~/arm', self._on_arm),
+            (srv.OperatorCall, '~/clear_emergency_stop', self._on_clear_service),
+            (srv.OperatorCall, '~/loosen', self._on_loosen_service),
+            (srv.OperatorCall, '~/probe_driver', self._on_probe_service),
+        ):
+            self.add_service_of_ours(service, name, callback)
+        for service, name, callback in (
             (Trigger, '~/emergency_stop', self._on_stop_service),
-            (Trigger, '~/clear_emergency_stop', self._on_clear_service),
-            (Trigger, '~/probe_driver', self._on_probe_service),
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
         ):
             self.add_service(service, name, callback)
@@ -349,6 +354,11 @@ class SafetyGate(ContractNode):
                 for subscription in (*self._stops, *self._sensors):
                     let_in(subscription, _AT_ONCE)
 
+    def busy(self) -> str:
+        """Return whose lease is out; empty if none is."""
+        lease = None if self._gate is None else self._gate.state.lease_state.lease
+        return '' if lease is None else f'{lease.holder!r} holds the lease of an episode'
+
     def cleanup(self) -> None:
         """Let go of the gate, but not of a latched emergency stop."""
         if self._gate is not None:
@@ -359,6 +369,7 @@ class SafetyGate(ContractNode):
     _winding_down = False
     _pressed = False
     _latched = False
+    _loosened = False
     _ticked: int | None = None
     # Whether the world (lockstep) answers a command: until it says how far it has come, only the
     # newest message of each sensor counts.
@@ -534,7 +545,9 @@ class SafetyGate(ContractNode):
 
     def _say(self) -> None:
         now = self.clock.now()
-        status = self.gate.state.status(now)
+        status = replace(
+            self.gate.state.status(now), refused=self.forged, released_by=self._released_by
+        )
         if not self._active:
             # It is latched: what was true before would be read for as long as the node is there.
             status = replace(status, state=GateState.INACTIVE)
@@ -702,15 +715,30 @@ class SafetyGate(ContractNode):
 
     def _on_clear_service(self, request: Any, response: Any) -> Any:
         self.gate.apply(ClearEmergencyStop(now=self.clock.now()))
-        return self._done(response, 'Released. Arm the gate for a new episode.')
+        self._released_by = request.caller
+        self.get_logger().warning(f'The emergency stop is released, by {request.caller!r}.')
+        self._say()
+        return response
+
+    def _on_loosen_service(self, request: Any, response: Any) -> Any:
+        """Forget what parameters made stricter."""
+        arrays = [Parameter(f'stricter.{n}', Parameter.Type.DOUBLE_ARRAY, []) for n in _STRICTER]
+        timeout = Parameter('stricter.command_timeout', Parameter.Type.DOUBLE, 0.0)
+        self._loosened = True
+        try:
+            result = self.set_parameters_atomically([*arrays, timeout])
+        finally:
+            self._loosened = False
+        if not result.successful:
+            raise RequestRejected(result.reason, ResultCode.INVALID_ARGUMENT)
+        self.get_logger().warning(f'The limits are those of the contract, by {request.caller!r}.')
+        self._say()
+        return response
 
     def _on_probe_service(self, request: Any, response: Any) -> Any:
         self._refuse_inactive()
         self.gate.apply(ProbeDrivers(now=self.clock.now()))
-        return self._done(response, 'It begins. The result will be in the status of the gate.')
-
-    def _done(self, response: Any, message: str) -> Any:
-        response.success, response.message = True, message
+        self.get_logger().warning(f'The drivers are probed, by {request.caller!r}.')
         self._say()
         return response
 
@@ -790,7 +818,12 @@ class SafetyGate(ContractNode):
             )
         try:
             self._gate.apply(
-                Tighten(runtime_limits=self._runtime_limits(changes), now=self.clock.now())
+                Tighten(
+                    runtime_limits=self._runtime_limits(changes),
+                    # Who sets a parameter does not say who it is.
+                    only_stricter=self.keyed and not self._loosened,
+                    now=self.clock.now(),
+                )
             )
         except RequestRejected as refusal:
             return SetParametersResult(successful=False, reason=str(refusal))

@@ -1,0 +1,158 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Who sent a message: a tag under a key that the processes of one boundary share.
+
+The tag is an HMAC-SHA256 over topic, message, role and number. It stands in the last field of a
+message, ``authentication``, so that what it covers are the bytes before it, as they are on the
+wire.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+import hmac
+from struct import Struct
+
+from boundary_env_ros.core.timebase import NANOSECONDS
+
+#: Bytes of a key.
+KEY_SIZE = 32
+
+# Role, sender, number; then the tag.
+_WHO = Struct('<B7sQ')
+_TAG_SIZE = 32
+_SIZE = _WHO.size + _TAG_SIZE
+
+# Plain little-endian CDR: what the field is before it is filled in, and its length afterwards. The
+# third and fourth byte of a message are the middleware's.
+_LITTLE_ENDIAN, _OPTIONS = b'\0\1', 4
+_EMPTY, _FULL = bytes(4), _SIZE.to_bytes(4, 'little')
+
+# How far the clocks of two senders of a role may be apart, ns.
+_APART = 10 * NANOSECONDS
+
+# Senders of a topic that are remembered.
+_MOST = 1000
+
+
+class Role(IntEnum):
+    """What a sender is in the boundary."""
+
+    CLIENT = 1
+    ENVIRONMENT = 2
+    SAFETY_GATE = 3
+    ROBOT = 4
+    RECORDER = 5
+    OPERATOR = 6
+
+
+def _tag(key: bytes, data: bytes, who: bytes) -> bytes:
+    return hmac.digest(key, data + who, 'sha256')
+
+
+class Sealer:
+    """
+    Fills in the authentication of the messages of one sender.
+
+    Parameters
+    ----------
+    key
+        The key of the boundary.
+    name
+        Fully qualified name of the topic or service.
+    role
+        What the sender is.
+    sender
+        Seven random bytes, of this sender alone.
+
+    """
+
+    def __init__(self, key: bytes, name: str, role: Role, sender: bytes) -> None:
+        self._key = _tag(key, name.encode(), b'')
+        self._role, self._sender = role, sender
+        self._number = 0
+
+    def seal(self, data: bytes, now: int) -> bytes:
+        """
+        Return a message with its authentication.
+
+        Parameters
+        ----------
+        data
+            The message, whose last field is empty.
+        now
+            System time, ns; the number is that, or one more than the last.
+
+        Raises
+        ------
+        ValueError
+            If the field is filled in already.
+
+        """
+        if not data.endswith(_EMPTY):
+            raise ValueError('A message is sealed once (expected no authentication, got one).')
+        self._number = max(now, self._number + 1)
+        who = _WHO.pack(self._role, self._sender, self._number)
+        body = data[: -len(_EMPTY)]
+        return body + _FULL + who + _tag(self._key, body[_OPTIONS:], who)
+
+
+def as_message(body: bytes, authentication: bytes) -> bytes:
+    """Return what is no message, as a request of a service, in the form of one."""
+    head, length = _LITTLE_ENDIAN + bytes(2), len(authentication).to_bytes(4, 'little')
+    return head + body + length + authentication
+
+
+def authentication_of(sealed: bytes) -> bytes:
+    """Return the field of a sealed message."""
+    return sealed[-_SIZE:]
+
+
+class Verifier:
+    """
+    Tells the messages of a topic, or the requests of a service, that bear a right authentication.
+
+    The numbers of a sender increase. One that was not heard yet begins at most 10 s before the
+    newest number of its role: what a sender said that is gone cannot be sent again.
+
+    Parameters
+    ----------
+    key, name
+        As of :class:`Sealer`.
+
+    """
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._key = _tag(key, name.encode(), b'')
+        self._last: dict[tuple[int, bytes], int] = {}
+        self._newest: dict[int, int] = {}
+
+    def fault(self, data: bytes) -> str:
+        """Return what is wrong with the authentication of a message; empty if it is right."""
+        body, field = data[:-_SIZE], data[-_SIZE:]
+        if data[:2] != _LITTLE_ENDIAN or not body.endswith(_FULL):
+            return (
+                'it bears no authentication (expected one under the key of the boundary, got '
+                'none). Give its sender the key file, and start it again.'
+            )
+        who, tag = field[: _WHO.size], field[_WHO.size :]
+        if not hmac.compare_digest(_tag(self._key, body[_OPTIONS : -len(_FULL)], who), tag):
+            return (
+                'its authentication is wrong (expected one under the key of the boundary, got '
+                'another). It was forged, or its sender has another key file.'
+            )
+        role, sender, number = _WHO.unpack(who)
+        newest = self._newest.get(role, 0)
+        after = self._last.pop((role, sender), newest - _APART)
+        # The order of the dictionary is that in which senders were heard last.
+        self._last[role, sender] = max(after, number)
+        if len(self._last) > _MOST:
+            del self._last[next(iter(self._last))]
+        if number <= after:
+            return (
+                f'its number was used (expected one after {after}, got {number}). It was recorded '
+                'and sent again, or the clock of its sender is behind.'
+            )
+        self._newest[role] = max(newest, number)
+        return ''

@@ -31,6 +31,7 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.processes import boundary_nodes
 from boundary_env_ros.storage.contract_file import load
@@ -96,6 +97,12 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Origins of web pages that may call it there, with spaces between.',
         ),
         DeclareLaunchArgument(
+            'secure',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Start nothing unless the security of ROS 2 is enforced.',
+        ),
+        DeclareLaunchArgument(
             'log_level',
             default_value='info',
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
@@ -146,6 +153,7 @@ class Boundary(Action):
         self._robot, self._beside = robot, beside
         self._nodes: dict[LifecycleNode, _Node] = {}
         self._started = 0
+        self._namespace = ''
         self._declaring_time = 0.0
         self._ended = False
         self._log = get_logger('boundary')
@@ -156,13 +164,21 @@ class Boundary(Action):
         def given(name: str) -> str:
             return str(LaunchConfiguration(name).perform(context))
 
+        secure = given('secure') == 'true'
+        self._namespace = namespace = given('namespace')
+        if secure:
+            enclaves.require_security()
+        if enclaves.enabled():
+            # Of the node that launch_ros makes in this process, before it makes it.
+            bring_up = enclaves.enclave_of('bring_up', namespace)
+            context.argv.extend(['--ros-args', enclaves.ARGUMENT, bring_up])
         # Now, since a launch file that includes several may give each other arguments.
         pacing = Pacing.__members__.get(given('pacing').upper())
         contract = load(given('contract'), pacing).contract
         self._declaring_time = declaring_time(contract)
         for spec in boundary_nodes(
             contract,
-            {'contract': given('contract'), 'pacing': given('pacing')},
+            {'contract': given('contract'), 'pacing': given('pacing'), 'secure': secure},
             run=Path(given('run')) if given('record') == 'true' else None,
             robot=self._robot,
             services=given('services') == 'true',
@@ -182,9 +198,13 @@ class Boundary(Action):
                 package=_PACKAGE,
                 executable=spec.name,
                 name=spec.name,
-                namespace=[given('namespace'), f'/{spec.agent}' if spec.agent else ''],
+                namespace=[namespace, f'/{spec.agent}' if spec.agent else ''],
                 parameters=[*parameters, own],
-                ros_arguments=['--log-level', given('log_level')],
+                ros_arguments=[
+                    *('--log-level', given('log_level')),
+                    *(enclaves.ARGUMENT, enclaves.enclave_of(spec.place, namespace)),
+                ],
+                additional_env={enclaves.OVERRIDE: ''},
                 output='screen',
             )
             self._nodes[node] = _Node(node)
@@ -240,6 +260,6 @@ class Boundary(Action):
 
     async def _bring_up(self) -> None:
         nodes = tuple(self._nodes.values())
-        with BringUp() as bring_up:
+        with BringUp(namespace=self._namespace) as bring_up:
             await asyncio.to_thread(bring_up.run, nodes, _PATIENCE)
         self._log.info(f'active: {", ".join(node.place for node in nodes)}')

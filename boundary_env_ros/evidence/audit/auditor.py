@@ -206,7 +206,7 @@ class Auditor:
         self._came(recorded.log_time)
         try:
             if recorded.topic in self._recorders:
-                self._recorder(getattr(recorded.decode(), 'lost', 0), recorded.log_time)
+                self._recorder(recorded.decode(), recorded.log_time)
             if self._raw is not None:
                 self._raw.message(recorded)
         except RecordError as error:
@@ -272,12 +272,12 @@ class Auditor:
         place = of.episode_id if of is not None and rule == 'index-agrees' else of
         return None if place is None else self._behind.get(place)
 
-    def _recorder(self, lost: int, log_time: int) -> None:
+    def _recorder(self, status: object, log_time: int) -> None:
         """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
         self._spoke_before, self._spoke = self._spoke, log_time
-        self._lost = max(self._lost, lost)
+        self._lost = max(self._lost, getattr(status, 'lost', 0))
         if self._raw is not None:
-            self._raw.ties.lost = self._lost
+            self._raw.ties.lost = self._lost or len(getattr(status, 'uncounted', ()))
         for _ in range(len(self._doubts)):
             self._judge(*self._doubts.popleft())
 
@@ -421,7 +421,7 @@ class Auditor:
         """
         if self._raw is not None:
             # It ended before its recorder could say whether something was lost.
-            self._raw.ties.lost = self._lost or len(self._doubts)
+            self._raw.ties.lost = self._raw.ties.lost or len(self._doubts)
             self._raw.finish()
         if self._first is None and not (torn or 'record-complete' in self._counts):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')

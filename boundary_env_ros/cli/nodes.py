@@ -95,8 +95,8 @@ def security(**options: Any) -> int:
     """
     Make keys and permissions for the nodes of a contract.
 
-    By DDS Security. Writes KEYSTORE/NAME.policy.xml: who may publish, hear, serve and call what.
-    Then SROS2 makes authorities, governance and an enclave for each process; where it is not
+    By DDS Security. Writes KEYSTORE/NAME.policy.xml: who publishes, subscribes, serves and calls
+    what. Then SROS2 makes authorities, governance and an enclave for each process; where it is not
     installed, the command that does so is printed. So is what drivers need, which have enclaves
     of their own, and the variables with which all that starts is secured. Needs ROS 2.
 

@@ -1,11 +1,12 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who publishes, hears, serves and calls what in a boundary: all of it follows from a contract."""
+"""Who publishes, subscribes, serves and calls what in a boundary, by its contract."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import product
 
 from boundary_env_ros.core.contract.model import CallStep, Contract, PublishStep, WorldStep
 from boundary_env_ros.core.sources.inputs import gate_inputs, image_fields, sensor_topics
@@ -22,19 +23,19 @@ _OPERATOR, _WATCH = 'attending', 'watch'
 
 _BESIDE = (_POLICY, _BRING_UP, _OPERATOR, _WATCH)
 # Those that stand in the namespace of their agent, where there are several.
-_OF_AGENT = (_GATE, _CLIENT)
+_OF_AGENT = frozenset({_GATE, _CLIENT})
 # Nodes of random names beside their own: a policy's client in the server, that of `ros2 launch`.
-_TWINS: Mapping[str, tuple[str, ...]] = {_SERVER: (_POLICY,), _BRING_UP: ('launch_ros',)}
+_ALSO_IN_PROCESS: Mapping[str, tuple[str, ...]] = {_SERVER: (_POLICY,), _BRING_UP: ('launch_ros',)}
 
 _NODES = (_ENVIRONMENT, _GATE, _RECORDER, _SERVER, ROBOT)
 # Those that find out by the latched contract which one it is.
-_FIND_OUT = (*_NODES, _OPERATOR, _WATCH)
+_CONTRACT_READERS = (*_NODES, _OPERATOR, _WATCH)
 # A server has a policy's client in it, for each agent.
 _POLICIES = (_POLICY, _SERVER)
 
-#: Who publishes each topic of this package, and who hears it besides the recorder.
+#: Who publishes each topic of this package, and who subscribes it besides the recorder.
 _TOPICS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    names.CONTRACT: (_NODES, _FIND_OUT),
+    names.CONTRACT: (_NODES, _CONTRACT_READERS),
     names.ACTION_REQUEST: (_POLICIES, (_GATE,)),
     names.GATE_DECISION: ((_GATE,), (_ENVIRONMENT, ROBOT, *_POLICIES)),
     names.GATE_STATUS: ((_GATE,), (_ENVIRONMENT, _GATE, _OPERATOR, _WATCH, *_POLICIES)),
@@ -89,30 +90,27 @@ class Access:
     ----------
     place
         The node, in the namespace of the boundary; that of its enclave.
-    publishes, hears, serves, calls
+    publishes, subscribes, serves, calls
         Topics and services, relative to that namespace; an asterisk stands for random digits.
 
     """
 
     place: str
     publishes: frozenset[str]
-    hears: frozenset[str]
+    subscribes: frozenset[str]
     serves: frozenset[str]
     calls: frozenset[str]
 
 
-class _Table:
+class _Table(defaultdict[tuple[str, str], set[str]]):
     """Gathers what each place may do."""
 
-    def __init__(self) -> None:
-        self._rows: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-
     def add(self, place: str, what: str, *found: str) -> None:
-        self._rows[place, what].update(found)
+        self[place, what].update(found)
 
     def row(self, place: str) -> Access:
-        kinds = ('publishes', 'hears', 'serves', 'calls')
-        return Access(place=place, **{what: frozenset(self._rows[place, what]) for what in kinds})
+        kinds = ('publishes', 'subscribes', 'serves', 'calls')
+        return Access(place=place, **{what: frozenset(self[place, what]) for what in kinds})
 
 
 def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
@@ -127,21 +125,18 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
         Whether the simulated robot is one of them; else its drivers have enclaves of their own.
 
     """
-    table = _Table()
-    gates, clients = (
-        {agent: contract.topic_of(agent, place) for agent in contract.agents}
-        for place in _OF_AGENT
-    )
-    for given, roles in ((_TOPICS, ('publishes', 'hears')), (_SERVICES, ('serves', 'calls'))):
+    table = _Table(set)
+    gates = {agent: contract.topic_of(agent, _GATE) for agent in contract.agents}
+    clients = tuple(contract.topic_of(agent, _CLIENT) for agent in contract.agents)
+    for given, roles in ((_TOPICS, ('publishes', 'subscribes')), (_SERVICES, ('serves', 'calls'))):
         for name, sides in given.items():
             for role, places in zip(roles, sides, strict=True):
                 for place in places:
                     if place not in _OF_AGENT:
                         table.add(place, role, *places_of(contract, name))
-                        continue
-                    for agent in contract.agents:
-                        at = contract.topic_of(agent, place)
-                        table.add(at, role, contract.topic_of(agent, name))
+                for place, agent in product(_OF_AGENT & {*places}, contract.agents):
+                    at = contract.topic_of(agent, place)
+                    table.add(at, role, contract.topic_of(agent, name))
     for agent, gate in gates.items():
         _of_agent(contract, agent, gate, table)
     _of_robot(contract, table)
@@ -150,9 +145,9 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
             table.add(_ENVIRONMENT, 'calls', step.service)
         elif isinstance(step, PublishStep):
             table.add(_ENVIRONMENT, 'publishes', step.topic)
-    table.add(_RECORDER, 'hears', *own_topics(contract), *foreign_topics(contract))
+    table.add(_RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract))
     nodes = (_RECORDER, *((ROBOT,) if simulated else ()), *gates.values(), _ENVIRONMENT, _SERVER)
-    beside = (*_BESIDE, *clients.values())
+    beside = (*_BESIDE, *clients)
     for place in (*nodes, *beside):
         _of_node(place, table, digits=place in beside)
     for node in nodes:
@@ -162,13 +157,13 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
 
 def robot_access(contract: Contract) -> Access:
     """Return what the drivers of a robot need of a contract, all of them together."""
-    table = _Table()
+    table = _Table(set)
     _of_robot(contract, table)
     for step in contract.episode.reset.steps:
         if isinstance(step, CallStep):
             table.add(ROBOT, 'serves', step.service)
         elif isinstance(step, PublishStep):
-            table.add(ROBOT, 'hears', step.topic)
+            table.add(ROBOT, 'subscribes', step.topic)
     return table.row(ROBOT)
 
 
@@ -177,7 +172,7 @@ def _commands(contract: Contract) -> list[str]:
 
 
 def _of_agent(contract: Contract, agent: str, gate: str, table: _Table) -> None:
-    """Add who hears the sensors of an agent, and who its commands."""
+    """Add who subscribes the sensors of an agent, and who its commands."""
 
     def at(*topics: str) -> list[str]:
         return [contract.topic_of(agent, topic) for topic in topics if topic]
@@ -185,22 +180,22 @@ def _of_agent(contract: Contract, agent: str, gate: str, table: _Table) -> None:
     commands = at(*_commands(contract))
     table.add(gate, 'publishes', *commands)
     # Its own come back, so that it notices those of another.
-    table.add(gate, 'hears', *commands, *at(*(item.topic for item in gate_inputs(contract))))
-    table.add(gate, 'hears', *at(contract.safety.emergency_stop), names.CONTRACT)
-    table.add(_ENVIRONMENT, 'hears', *at(*sensor_topics(contract)))
+    table.add(gate, 'subscribes', *commands, *at(*(item.topic for item in gate_inputs(contract))))
+    table.add(gate, 'subscribes', *at(contract.safety.emergency_stop), names.CONTRACT)
+    table.add(_ENVIRONMENT, 'subscribes', *at(*sensor_topics(contract)))
     for place in _POLICIES:
-        table.add(place, 'hears', *at(*(spec.topic for spec in image_fields(contract))))
+        table.add(place, 'subscribes', *at(*(spec.topic for spec in image_fields(contract))))
 
 
 def _of_robot(contract: Contract, table: _Table) -> None:
-    """Add what a robot says and hears, without what belongs to the package."""
+    """Add what a robot says and subscribes, without what belongs to the package."""
     commands = {
         contract.topic_of(agent, topic)
         for agent in contract.agents
         for topic in _commands(contract)
     }
     table.add(ROBOT, 'publishes', *(foreign_topics(contract).keys() - commands), _CLOCK)
-    table.add(ROBOT, 'hears', *commands)
+    table.add(ROBOT, 'subscribes', *commands)
     worlds = (step for step in contract.episode.reset.steps if isinstance(step, WorldStep))
     table.add(ROBOT, 'serves', *(step.service for step in worlds))
 
@@ -208,9 +203,9 @@ def _of_robot(contract: Contract, table: _Table) -> None:
 def _of_node(place: str, table: _Table, *, digits: bool) -> None:
     """Add what rclpy gives a node, and those of random names in the same process."""
     table.add(place, 'publishes', *_EVERY)
-    table.add(place, 'hears', _CLOCK)
+    table.add(place, 'subscribes', _CLOCK)
     own = f'{place}_*' if digits else place
-    for name in (own, *(f'{twin}_*' for twin in _TWINS.get(place, ()))):
+    for name in (own, *(f'{other}_*' for other in _ALSO_IN_PROCESS.get(place, ()))):
         table.add(place, 'serves', *(f'{name}/{service}' for service in _PARAMETERS))
 
 
@@ -220,4 +215,4 @@ def _of_lifecycle(node: str, table: _Table) -> None:
     table.add(node, 'serves', *(f'{node}/{name}' for name in _LIFECYCLE))
     table.add(_BRING_UP, 'calls', *(f'{node}/{name}' for name in _ASKED_OF_A_LIFECYCLE))
     # The node of `ros2 launch`, in the process that brings up, listens to what it starts.
-    table.add(_BRING_UP, 'hears', f'{node}/transition_event')
+    table.add(_BRING_UP, 'subscribes', f'{node}/transition_event')

@@ -84,14 +84,13 @@ def refused(error: Exception, enclave: str, domain: object) -> LinkError:
         )
     keystore = os.environ.get(KEYSTORE, '')
     place = Path(keystore, 'enclaves', enclave.lstrip('/'))
-    lack = _lack(place, domain) if keystore else f'no keystore in {KEYSTORE}'
-    why = (
-        lack or f'a refusal by its permissions or this middleware: {" ".join(str(error).split())}'
-    )
+    missing = _missing(place, domain) if keystore else f'no keystore in {KEYSTORE}'
+    said = ' '.join(str(error).split())
+    why = missing or f'a refusal by its permissions or this middleware: {said}'
     return LinkError(
         f'Security refuses this process (expected the enclave {enclave} for the domain {domain} '
-        f'in {place}, got {why}). Make it with `boundary-env security`, and name it with '
-        f'`--ros-args {ARGUMENT}` or {OVERRIDE}.'
+        f'in {place}, got {why}). Make it with `boundary-env security`, again if the contract '
+        f'has changed, and name it with `--ros-args {ARGUMENT}` or {OVERRIDE}.'
     )
 
 
@@ -102,12 +101,12 @@ def domains_of(signed: Path) -> set[str]:
     return set(_ID.findall(signed.read_text(errors='replace')))
 
 
-def _lack(place: Path, domain: object) -> str:
+def _missing(place: Path, domain: object) -> str:
     """Return what is wrong with the folder of an enclave; empty if nothing is."""
     if not place.is_dir():
         return 'no such folder'
-    if missing := [name for name in _FILES if not (place / name).is_file()]:
-        return f'no {", ".join(missing)} in it'
+    if absent := [name for name in _FILES if not (place / name).is_file()]:
+        return f'no {", ".join(absent)} in it'
     for name in _FILES[-2:]:
         if (domains := domains_of(place / name)) and str(domain) not in domains:
             return f'{name} is for the domain {", ".join(sorted(domains))}'

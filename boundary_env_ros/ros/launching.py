@@ -27,6 +27,7 @@ from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.ros_adapters import get_ros_adapter
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
@@ -111,6 +112,16 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
     ]
 
 
+def _make_node_of_launch(context: LaunchContext, enclave: str) -> None:
+    """Make the node that launch_ros has in this process: it would ask for no enclave itself."""
+    given = os.environ.get(enclaves.OVERRIDE)
+    os.environ[enclaves.OVERRIDE] = given or enclave
+    try:
+        get_ros_adapter(context)
+    finally:
+        os.environ[enclaves.OVERRIDE] = given or ''
+
+
 class _Node:
     """A node that was launched, as it is brought up."""
 
@@ -169,9 +180,7 @@ class Boundary(Action):
         if secure:
             enclaves.require_security()
         if enclaves.enabled():
-            # Of the node that launch_ros makes in this process, before it makes it.
-            bring_up = enclaves.enclave_of('bring_up', namespace)
-            context.argv.extend(['--ros-args', enclaves.ARGUMENT, bring_up])
+            _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
         # Now, since a launch file that includes several may give each other arguments.
         pacing = Pacing.__members__.get(given('pacing').upper())
         contract = load(given('contract'), pacing).contract

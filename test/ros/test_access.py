@@ -70,7 +70,7 @@ def test_no_policy_hears_what_is_privileged_nor_changes_a_node(name: str) -> Non
         access = access_of[place]
         for agent in contract.agents:
             at = contract.topic_of(agent, names.PRIVILEGED_OBSERVATION)
-            assert at not in access.hears
+            assert at not in access.subscribes
         assert not {call for call in access.calls if call.endswith(('state', 'parameters'))}
 
 
@@ -78,7 +78,7 @@ def test_drivers_are_told_what_they_publish_hear_and_serve() -> None:
     contract = load('warehouse_cart').contract
     drivers = robot_access(contract)
     assert {'scan', 'odom', contract.safety.emergency_stop} <= drivers.publishes
-    assert drivers.hears == {group.topic for group in contract.action}
+    assert drivers.subscribes == {group.topic for group in contract.action}
     assert drivers.serves == {'reset_world'}
     assert 'simulated_robot' not in {a.place for a in accesses(contract, simulated=False)}
 
@@ -124,7 +124,7 @@ def done(node: Node) -> dict[str, dict[str, set[str]]]:
             what: {entry.removeprefix('/').replace(name, own) for entry, _ in ask(name, namespace)}
             for what, ask in (
                 ('publishes', node.get_publisher_names_and_types_by_node),
-                ('hears', node.get_subscriber_names_and_types_by_node),
+                ('subscribes', node.get_subscriber_names_and_types_by_node),
                 ('serves', node.get_service_names_and_types_by_node),
                 ('calls', node.get_client_names_and_types_by_node),
             )
@@ -140,7 +140,7 @@ def test_the_nodes_do_what_their_enclaves_allow(
     allowed = {
         place: {
             what: {entry.removeprefix('/').replace('_*/', '/') for entry in getattr(access, what)}
-            for what in ('publishes', 'hears', 'serves', 'calls')
+            for what in ('publishes', 'subscribes', 'serves', 'calls')
         }
         for place, access in of(contract).items()
     }

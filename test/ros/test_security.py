@@ -54,7 +54,7 @@ def test_without_sros2_the_policy_is_written_and_the_command_told_that_finishes_
     place = keys / 'warehouse_cart.policy.xml'
     told = capsys.readouterr().out
     assert f'ROS_DOMAIN_ID=7 ros2 security generate_artifacts -k {keys} -p {place}' in told
-    assert '  hears /cmd_vel' in told
+    assert '  subscribes /cmd_vel' in told
     enclave = '/boundary/safety_gate'
     assert '/cmd_vel' in allowed(place.read_bytes(), enclave, 'topics', 'publish')
 

@@ -21,7 +21,7 @@ from boundary_env_ros.cli.contract import contract
 from boundary_env_ros.cli.episodes import episodes
 from boundary_env_ros.cli.export import export
 from boundary_env_ros.cli.inspect_step import inspect
-from boundary_env_ros.cli.nodes import demo, operator, up, watch
+from boundary_env_ros.cli.nodes import demo, operator, security, up, watch
 from boundary_env_ros.cli.replay import replay
 from boundary_env_ros.cli.report import report
 from boundary_env_ros.cli.run import run
@@ -72,6 +72,7 @@ for command in (
     watch,
     run,
     operator,
+    security,
     audit,
     replay,
     report,

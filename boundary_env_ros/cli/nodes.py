@@ -9,12 +9,15 @@ from typing import Any
 import click
 
 from boundary_env_ros.cli.command import (
+    argument,
     Command,
     contract_argument,
+    contract_option,
     COUNT,
     domain_option,
     option,
     pacing_option,
+    PATH,
     ros_command,
     ros_options,
     run_option,
@@ -54,6 +57,7 @@ from boundary_env_ros.cli.command import (
     help='have the commands in a ROS domain of their own, which only gate and driver join',
 )
 @option('--one-process', is_flag=True, help='run a simulation in lockstep in one process')
+@option('--secure', is_flag=True, help='start nothing unless the security of ROS 2 is enforced')
 @ros_options
 def up(**options: Any) -> int:
     """
@@ -77,6 +81,39 @@ def up(**options: Any) -> int:
       2  wrong arguments, an invalid contract, or a node that did not start
     """
     return int(ros_command('up')(**options))
+
+
+@click.command(cls=Command)
+@argument('keystore', 'KEYSTORE', 'folder, made where it is not there', type=PATH)
+@contract_option('the contract', required=True)
+@option(
+    '--domain',
+    '--domain-id',
+    'domain_id',
+    type=click.IntRange(0, 232),
+    required=True,
+    metavar='N',
+    help='ROS domain; a keystore is for one',
+)
+@option('--namespace', default='', metavar='NS', help='namespace of the nodes')
+@option('--simulated', is_flag=True, help='give the simulated robot an enclave, too')
+def security(**options: Any) -> int:
+    """
+    Make keys and permissions for the nodes of a contract.
+
+    By DDS Security. Writes KEYSTORE/NAME.policy.xml: who publishes, subscribes, serves and calls
+    what. Then SROS2 makes authorities, governance and an enclave for each process; where it is not
+    installed, the command that does so is printed. So is what drivers need, which have enclaves
+    of their own, and the variables with which all that starts is secured. Needs ROS 2.
+
+      boundary-env security keys --contract my_robot.yaml --domain 7
+
+    Exit codes:
+      0  the keystore is complete
+      1  the policy alone was written: there is no SROS2 here
+      2  wrong arguments, an invalid contract, or SROS2 failed
+    """
+    return int(ros_command('security')(**options))
 
 
 @click.command(cls=Command)

@@ -16,6 +16,7 @@ from functools import partial, wraps
 import gc
 import os
 import signal
+import sys
 import time
 import traceback
 from types import FrameType
@@ -40,7 +41,7 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
-from boundary_env_ros.ros import names
+from boundary_env_ros.ros import enclaves, names
 from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
@@ -144,6 +145,9 @@ class ContractNode(LifecycleNode):
             '',
             'realtime or lockstep instead of what the contract says (empty: as it says). Lockstep '
             'brings simulated time with it.',
+        )
+        self.declare(
+            'secure', False, 'Refuse to be configured unless the security of ROS 2 is enforced.'
         )
         self._description = self.create_publisher(
             msg.ContractDescription, names.CONTRACT, names.LATCHED
@@ -307,6 +311,8 @@ class ContractNode(LifecycleNode):
         self._peers = {name: digest for name, digest in self._peers.items() if name in there}
 
     def _load(self) -> None:
+        if self.value('secure'):
+            enclaves.require_security()
         pacing = self.value('pacing')
         names_ = {p.name.lower(): p for p in Pacing}
         if pacing and pacing not in names_:
@@ -381,6 +387,15 @@ class ContractNode(LifecycleNode):
 
     # Life ----------------------------------------------------------------------------------------
 
+    def _configure(self) -> None:
+        try:
+            self.configure()
+        except RuntimeError as error:
+            if not enclaves.enabled():
+                raise
+            domain = self.context.get_domain_id()
+            raise enclaves.refused(error, enclaves.enclave_in(sys.argv), domain) from error
+
     def configure(self) -> None:
         """Make what the node needs; it may not act yet."""
 
@@ -430,7 +445,7 @@ class ContractNode(LifecycleNode):
         """Load the contract and latch its digest."""
         try:
             self._load()
-            self.configure()
+            self._configure()
             self._latch()
         except BoundaryError as error:
             self.get_logger().error(str(error))
@@ -699,7 +714,8 @@ def run(
     The last of several ends first, and the others hear what it says last. If one fails, all end.
     SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
     holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
-    parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does.
+    parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does. One
+    that security refuses says so.
     """
     parent = os.environ.get(PARENT) or None
     signals: list[int] = []
@@ -715,8 +731,14 @@ def run(
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
     # Not rclpy's handlers: they close the context at once, and no node could be told of the end.
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    nodes = [make() for make in makes]
+    try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        nodes = [make() for make in makes]
+    except RuntimeError as error:
+        if not enclaves.enabled():
+            raise
+        domain = os.environ.get('ROS_DOMAIN_ID') or 0
+        sys.exit(str(enclaves.refused(error, enclaves.enclave_in(sys.argv), domain)))
     runner = executor()
     for node in nodes:
         runner.add_node(node)

@@ -20,6 +20,7 @@ from boundary_env_ros.evidence.report.page import render
 from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
+from boundary_env_ros.ros.enclaves import enabled
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     next_commands,
@@ -82,7 +83,9 @@ def main(
     interrupted = False
     with one_interrupt():
         try:
-            with recorded(nodes, place, domain_id=domain, one_process=pacing == 'lockstep'):
+            # Secured, each node has an enclave of its own, and so a process.
+            together = pacing == 'lockstep' and not enabled()
+            with recorded(nodes, place, domain_id=domain, one_process=together):
                 _drive(domain, pacing, episodes, baseline, seed)
         except KeyboardInterrupt:
             interrupted = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+import os
 import sys
 import threading
 import uuid
@@ -19,6 +20,7 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.executors import let_in
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
@@ -34,7 +36,8 @@ class IsolatedNode(Closing):
     """
     A node with a context and an executor of its own, beside any other use of rclpy.
 
-    Closing it touches no other. Signals stay with the program.
+    Closing it touches no other. Signals stay with the program. Its enclave is that of its name,
+    unless the program was started with one.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class IsolatedNode(Closing):
     Raises
     ------
     LinkError
-        If ROS does not start, or there can be no such domain or namespace.
+        If ROS does not start, or refuses its enclave, or there can be no such domain or namespace.
 
     """
 
@@ -80,7 +83,13 @@ class IsolatedNode(Closing):
         # How much has come in that thread, and what of it each waiting thread knows.
         self._rounds, self._came, self._known = 0, threading.Condition(), threading.local()
         with ExitStack() as made:
-            self.context = _context(domain_id)
+            # Without that mark rcl takes `name:=value` for a remapping: those of `ros2 launch`.
+            arguments = sys.argv[1:] if '--ros-args' in sys.argv else []
+            if enclaves.enabled() and enclaves.ARGUMENT not in arguments:
+                own = enclaves.enclave_of(name, namespace)
+                arguments = [*arguments, '--ros-args', enclaves.ARGUMENT, own]
+            enclave = enclaves.enclave_in(arguments)
+            self.context = _context(domain_id, arguments, enclave)
             # It may have been shut down already.
             made.callback(self.context.try_shutdown)
             check_domain(self.domain_id)
@@ -100,6 +109,8 @@ class IsolatedNode(Closing):
                 raise LinkError(
                     f'Not a namespace of ROS (expected one such as cart_1, got {namespace!r}).'
                 ) from error
+            except RuntimeError as error:
+                raise enclaves.refused(error, enclave, self.domain_id) from error
             made.callback(self.node.destroy_node)
             self.incoming = Incoming(self.node)
             self.executor = executor(context=self.context)
@@ -176,20 +187,18 @@ class IsolatedNode(Closing):
             self._made.close()
 
 
-def _context(domain_id: int | None) -> Context:
+def _context(domain_id: int | None, arguments: list[str], enclave: str) -> Context:
     context = Context()
     try:
         rclpy.init(
-            # Without that mark rcl takes `name:=value` for a remapping: those of `ros2 launch`.
-            args=None if '--ros-args' in sys.argv else [],
+            args=arguments,
             context=context,
             domain_id=domain_id,
             signal_handler_options=SignalHandlerOptions.NO,
         )
     except (RuntimeError, TypeError, ValueError) as error:
-        raise LinkError(
-            f'ROS did not start: {error}. Check ROS_DOMAIN_ID and RMW_IMPLEMENTATION.'
-        ) from error
+        domain = os.environ.get('ROS_DOMAIN_ID') or 0 if domain_id is None else domain_id
+        raise enclaves.refused(error, enclave, domain) from error
     return context
 
 

@@ -27,10 +27,12 @@ from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.ros_adapters import get_ros_adapter
 
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.key_file import key_file, make_key
 from boundary_env_ros.ros.processes import boundary_nodes
@@ -102,12 +104,28 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='ROS domain of the command topics, for gate and robot alone.',
         ),
         DeclareLaunchArgument(
+            'secure',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Start nothing unless the security of ROS 2 is enforced.',
+        ),
+        DeclareLaunchArgument(
             'log_level',
             default_value='info',
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
             description='Least level that the nodes log.',
         ),
     ]
+
+
+def _make_node_of_launch(context: LaunchContext, enclave: str) -> None:
+    """Make the node that launch_ros has in this process: it would ask for no enclave itself."""
+    given = os.environ.get(enclaves.OVERRIDE)
+    os.environ[enclaves.OVERRIDE] = given or enclave
+    try:
+        get_ros_adapter(context)
+    finally:
+        os.environ[enclaves.OVERRIDE] = given or ''
 
 
 class _Node:
@@ -152,6 +170,7 @@ class Boundary(Action):
         self._robot, self._beside = robot, beside
         self._nodes: dict[LifecycleNode, _Node] = {}
         self._started = 0
+        self._namespace = ''
         self._declaring_time = 0.0
         self._ended = False
         self._log = get_logger('boundary')
@@ -162,6 +181,12 @@ class Boundary(Action):
         def given(name: str) -> str:
             return str(LaunchConfiguration(name).perform(context))
 
+        secure = given('secure') == 'true'
+        self._namespace = namespace = given('namespace')
+        if secure:
+            enclaves.require_security()
+        if enclaves.enabled():
+            _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
         make_key(key_file(int(os.environ.get('ROS_DOMAIN_ID') or 0)))
         # Now, since a launch file that includes several may give each other arguments.
         pacing = Pacing.__members__.get(given('pacing').upper())
@@ -169,7 +194,7 @@ class Boundary(Action):
         self._declaring_time = declaring_time(contract)
         for spec in boundary_nodes(
             contract,
-            {'contract': given('contract'), 'pacing': given('pacing')},
+            {'contract': given('contract'), 'pacing': given('pacing'), 'secure': secure},
             run=Path(given('run')) if given('record') == 'true' else None,
             robot=self._robot,
             services=given('services') == 'true',
@@ -188,9 +213,13 @@ class Boundary(Action):
                 package=_PACKAGE,
                 executable=spec.name,
                 name=spec.name,
-                namespace=[given('namespace'), f'/{spec.agent}' if spec.agent else ''],
+                namespace=[namespace, f'/{spec.agent}' if spec.agent else ''],
                 parameters=[*parameters, own],
-                ros_arguments=['--log-level', given('log_level')],
+                ros_arguments=[
+                    *('--log-level', given('log_level')),
+                    *(enclaves.ARGUMENT, enclaves.enclave_of(spec.place, namespace)),
+                ],
+                additional_env={enclaves.OVERRIDE: ''},
                 output='screen',
             )
             self._nodes[node] = _Node(node)
@@ -246,6 +275,6 @@ class Boundary(Action):
 
     async def _bring_up(self) -> None:
         nodes = tuple(self._nodes.values())
-        with BringUp() as bring_up:
+        with BringUp(namespace=self._namespace) as bring_up:
             await asyncio.to_thread(bring_up.run, nodes, _PATIENCE)
         self._log.info(f'active: {", ".join(node.place for node in nodes)}')

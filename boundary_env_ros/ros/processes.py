@@ -29,6 +29,7 @@ import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.frozen import frozen
+from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.key_file import key_file, make_key
@@ -71,7 +72,8 @@ class NodeSpec:
         ]
         parts = [part for part in (namespace.strip('/'), self.agent) if part]
         remaps = ['-r', f'__ns:=/{"/".join(parts)}'] if parts else []
-        return ['--ros-args', *parameters, *remaps]
+        enclave = [enclaves.ARGUMENT, enclaves.enclave_of(self.place, namespace)]
+        return ['--ros-args', *parameters, *remaps, *enclave]
 
 
 def gates(
@@ -145,6 +147,11 @@ PROFILES_FILE = (
     else 'FASTRTPS_DEFAULT_PROFILES_FILE'
 )
 
+_CYCLONE_LOOPBACK = (
+    '<CycloneDDS><Domain><General><Interfaces><NetworkInterface name="lo"/></Interfaces></General>'
+    '</Domain></CycloneDDS>'
+)
+
 
 def isolated_environment(domain_id: int) -> dict[str, str]:
     """
@@ -152,7 +159,7 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
 
     With Fast DDS messages go over UDP on the loopback: shared memory would leave files behind when
     a process is killed. Its profile must not be mixed with a discovery range, which would bring
-    its own transports.
+    its own transports. A discovery range alone binds Cyclone DDS to no interface.
     """
     fast_dds = 'fastrtps' in rclpy.get_rmw_implementation_identifier()
     profile = str(Path(__file__).with_name('loopback.xml'))
@@ -161,6 +168,7 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
         'ROS_LOCALHOST_ONLY': '',
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT' if fast_dds else 'LOCALHOST',
         PROFILES_FILE: profile,
+        'CYCLONEDDS_URI': _CYCLONE_LOOPBACK,
     }
 
 
@@ -322,6 +330,8 @@ def running(
     environment = (
         isolated_environment(domain_id) if isolated else {'ROS_DOMAIN_ID': str(domain_id)}
     )
+    # Each participant has an enclave of its own, whatever that of this process is.
+    environment[enclaves.OVERRIDE] = ''
     logs.mkdir(parents=True, exist_ok=True)
     processes: dict[str, NodeProcess] = {}
     key = key_file(domain_id)

@@ -45,9 +45,12 @@ _OWN = {
     names.SIM_STEP_REQUEST: 'SimStepRequest',
     names.SIM_STEP_RESPONSE: 'SimStepResponse',
 }
-#: Those that are there once for a world, however many agents it has.
+# Topics and services that are there once for a world, however many agents it has.
 _OF_THE_WORLD = frozenset(
-    {names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_LABEL, names.SIM_STEP_REQUEST}
+    {
+        *(names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_LABEL, names.SIM_STEP_REQUEST),
+        *(names.LABEL_EPISODE, names.ASK_WORLD),
+    }
 )
 _LATCHED = frozenset(
     {names.CONTRACT, names.EPISODE_STATUS, names.GATE_STATUS, names.RECORDER_STATUS}
@@ -79,8 +82,17 @@ class RecordedTopic:
     numbered: bool = False
 
 
-def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
-    """Return every topic of a boundary, each once, with its name as the node resolves it."""
+def places_of(contract: Contract, name: str) -> tuple[str, ...]:
+    """Return where a topic or service of this package is, relative to the boundary's namespace."""
+    # Each gate latches the contract of its agent, too.
+    if name in _OF_THE_WORLD and name != names.CONTRACT:
+        return (name,)
+    whole = (name,) if name in _OF_THE_WORLD else ()
+    return (*whole, *(contract.topic_of(agent, name) for agent in contract.agents))
+
+
+def foreign_topics(contract: Contract) -> dict[str, str]:
+    """Return the types of the topics that are the robot's, by relative name."""
     sensors = dict(sensor_topics(contract))
     sensors.update({group.topic: group.type for group in contract.action})
     sensors.update({group.topic: STRING for group in contract.documents})
@@ -93,26 +105,33 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
     }
     if contract.sim_time:
         others['/clock'] = 'rosgraph_msgs/msg/Clock'
-    own: dict[str, RecordedTopic] = {}
-    for name, kind in _OWN.items():
-        places = [] if name not in _OF_THE_WORLD else [name]
-        if name not in _OF_THE_WORLD or name == names.CONTRACT:
-            places += [contract.topic_of(agent, name) for agent in contract.agents]
-        for place in places:
-            own[place] = RecordedTopic(
-                name=node.resolve_topic_name(place),
-                type=f'boundary_env_ros/msg/{kind}',
-                latched=name in _LATCHED,
-                foreign=False,
-                numbered=name in (names.TRANSITION, names.GATE_DECISION),
-            )
+    return others
+
+
+def own_topics(contract: Contract) -> dict[str, str]:
+    """Return the name of each topic of this package by its place in the boundary's namespace."""
+    return {place: name for name in _OWN for place in places_of(contract, name)}
+
+
+def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
+    """Return every topic of a boundary, each once, with its name as the node resolves it."""
+    own = tuple(
+        RecordedTopic(
+            name=node.resolve_topic_name(place),
+            type=f'boundary_env_ros/msg/{_OWN[name]}',
+            latched=name in _LATCHED,
+            foreign=False,
+            numbered=name in (names.TRANSITION, names.GATE_DECISION),
+        )
+        for place, name in own_topics(contract).items()
+    )
     foreign = tuple(
         RecordedTopic(
             name=node.resolve_topic_name(name), type=kind, latched=name == contract.tf_topics[1]
         )
-        for name, kind in others.items()
+        for name, kind in foreign_topics(contract).items()
     )
-    return (*own.values(), *foreign)
+    return (*own, *foreign)
 
 
 @frozen(kw_only=False)
@@ -160,7 +179,7 @@ class RawSubscriptions:
     on_lost
         Gets a topic and the number of its messages that got lost on the way, by the middleware's
         numbers; not told for topics with numbers of their own, or with several publishers, whose
-        numbers cannot be told apart.
+        numbers cannot be told apart. None, once: the middleware does not number its messages.
 
     """
 
@@ -168,7 +187,7 @@ class RawSubscriptions:
         self,
         node: ContractNode,
         topics: tuple[RecordedTopic, ...],
-        on_lost: Callable[[RecordedTopic, int], None],
+        on_lost: Callable[[RecordedTopic, int | None], None],
     ) -> None:
         self._node = node
         self._on_lost = on_lost
@@ -214,7 +233,12 @@ class RawSubscriptions:
             yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 
     def _count(self, topic: RecordedTopic, number: int | None) -> None:
-        if number is None or topic.numbered:
+        if topic.numbered:
+            return
+        if number is None:
+            if topic not in self._numbers:
+                self._numbers[topic] = []
+                self._on_lost(topic, None)
             return
         last = self._numbers.setdefault(topic, [])
         before = max((other for other in last if other < number), default=None)

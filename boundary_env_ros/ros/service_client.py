@@ -144,7 +144,7 @@ class BoundaryClient(Closing):
         self._telling = threading.Thread(target=self._tell, name='boundary_events', daemon=True)
 
         self._own = IsolatedNode(
-            'boundary_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
+            'service_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
         )
         node = self._own.node
         self._clients = {

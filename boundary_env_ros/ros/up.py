@@ -14,6 +14,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros.enclaves import enabled, require_security
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     next_commands,
@@ -45,6 +46,7 @@ def up(
     probe: bool,
     command_domain: int | None,
     one_process: bool,
+    secure: bool,
     namespace: str,
     domain_id: int | None,
 ) -> int:
@@ -71,6 +73,8 @@ def up(
         ROS domain of the command topics, for gate and simulated robot; None: that of all nodes.
     one_process
         Whether recorder, simulated robot, gates and environment share a process.
+    secure
+        Whether nothing starts unless the security of ROS 2 is enforced.
     namespace, domain_id
         Where the nodes are; None: the domain of ``ROS_DOMAIN_ID``, or 0.
 
@@ -80,6 +84,8 @@ def up(
         0: stopped by Ctrl-C, SIGTERM or SIGHUP. 1: a node ended by itself.
 
     """
+    if secure:
+        require_security()
     loaded = load(contract, Pacing[pacing.upper()] if pacing else None)
     fitting_task(loaded.contract)
     if loaded.contract.recorder_required and no_record:
@@ -94,12 +100,17 @@ def up(
             'gate that protects in realtime, or a real robot, waits for no other node. Leave '
             '--one-process out, or add --simulated --pacing lockstep.'
         )
+    if one_process and enabled():
+        raise BoundaryError(
+            'Secured nodes cannot share a process (expected an enclave for each, got '
+            '--one-process). Leave --one-process out.'
+        )
     place = None if no_record else new_run(run, loaded.contract.name)
     domain = int(os.environ.get('ROS_DOMAIN_ID') or 0) if domain_id is None else domain_id
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
         loaded.contract,
-        {'contract': file, 'pacing': pacing or ''},
+        {'contract': file, 'pacing': pacing or '', 'secure': secure},
         run=place,
         robot='simulated_robot' if simulated else '',
         services=services,

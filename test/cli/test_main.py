@@ -36,7 +36,7 @@ Output = pytest.CaptureFixture[str]
 def test_commands_are_in_groups() -> None:
     assert [' '.join(words) for words in NAMES] == [
         *(f'contract {name}' for name in ('init', 'check', 'show', 'diff', 'schema')),
-        *('demo', 'up', 'watch', 'run', 'operator'),
+        *('demo', 'up', 'watch', 'run', 'operator', 'security'),
         *('audit', 'replay', 'report', 'inspect', 'compare'),
         *(f'episodes {name}' for name in ('list', 'label')),
         *('bag import', 'bag recover', 'export'),

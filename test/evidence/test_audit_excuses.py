@@ -47,8 +47,8 @@ def forge(tape: Tape, contract: Contract, task: Task) -> Forge:
     return Forge(list(tape), contract, task)
 
 
-def with_lost(forge: Forge, number: int) -> None:
-    forge.raw(RECORDER, lambda sent: replace(sent, what={**sent.what, 'lost': number}))
+def recorder_says(forge: Forge, **said: object) -> None:
+    forge.raw(RECORDER, lambda sent: replace(sent, what={**sent.what, **said}))
 
 
 def with_host(forge: Forge, host: str) -> None:
@@ -67,7 +67,7 @@ def with_host(forge: Forge, host: str) -> None:
 def test_losses_that_the_record_claims_do_not_support_what_was_deleted(
     forge: Forge, audited: Auditing, topic: str
 ) -> None:
-    with_lost(forge, 10**9)
+    recorder_says(forge, lost=10**9)
     begin = min(sent.log_time for sent in forge.tape)
     forge.raw(topic, lambda sent: sent if sent.log_time < begin + NANOSECONDS else None)
     report = audited(forge.tape)
@@ -77,10 +77,11 @@ def test_losses_that_the_record_claims_do_not_support_what_was_deleted(
         assert 'More was excused than may be' in str(report)
 
 
+@pytest.mark.parametrize('said', [{'lost': 5}, {'uncounted': ['/odom']}])
 def test_a_few_losses_leave_the_record_supported_and_are_told(
-    forge: Forge, audited: Auditing
+    forge: Forge, audited: Auditing, said: dict[str, object]
 ) -> None:
-    with_lost(forge, 5)
+    recorder_says(forge, **said)
     gone = [forge.heard('/odom', forge.steps[place].measured_at) for place in (20, 40)]
     forge.raw('/odom', lambda sent: None if any(sent is one for one in gone) else sent)
     report = audited(forge.tape)

@@ -208,7 +208,7 @@ class Auditor:
             if recorded.topic in self._recorders:
                 said = recorded.decode()
                 self._refused = max(self._refused, getattr(said, 'refused', 0))
-                self._recorder(getattr(said, 'lost', 0), recorded.log_time)
+                self._recorder(said, recorded.log_time)
             if self._raw is not None:
                 self._raw.message(recorded)
         except RecordError as error:
@@ -274,12 +274,12 @@ class Auditor:
         place = of.episode_id if of is not None and rule == 'index-agrees' else of
         return None if place is None else self._behind.get(place)
 
-    def _recorder(self, lost: int, log_time: int) -> None:
+    def _recorder(self, status: object, log_time: int) -> None:
         """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
         self._spoke_before, self._spoke = self._spoke, log_time
-        self._lost = max(self._lost, lost)
+        self._lost = max(self._lost, getattr(status, 'lost', 0))
         if self._raw is not None:
-            self._raw.ties.lost = self._lost
+            self._raw.ties.lost = self._lost or len(getattr(status, 'uncounted', ()))
         for _ in range(len(self._doubts)):
             self._judge(*self._doubts.popleft())
 
@@ -426,7 +426,7 @@ class Auditor:
         """
         if self._raw is not None:
             # It ended before its recorder could say whether something was lost.
-            self._raw.ties.lost = self._lost or len(self._doubts)
+            self._raw.ties.lost = self._raw.ties.lost or len(self._doubts)
             self._raw.finish()
         if self._refused:
             none = Mismatch('recorder_status.refused', '0', str(self._refused))

@@ -50,7 +50,7 @@ EXCUSES: Mapping[str, str] = {
     'early': 'the message is from before the recorder heard the topic',
     'damaged': 'the message was where the record is damaged or cut',
     'gap': 'another recorder, which keeps no chain, has no such message',
-    'lost': 'the recorder says that it lost messages, or ended before it could say so',
+    'lost': 'the recorder says that it lost messages, or could not say whether it did',
     'torn': 'the record ends before it came',
 }
 

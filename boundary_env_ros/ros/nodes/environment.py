@@ -65,6 +65,7 @@ from boundary_env_ros.ros.conversions import (
     to_bytes,
 )
 from boundary_env_ros.ros.diagnostics import of_steps
+from boundary_env_ros.ros.enclaves import enabled
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
@@ -175,7 +176,8 @@ class AgentEnvironment:
     def compare_types(self) -> None:
         """Look why what was never heard does not come."""
         self._sensors.compare_types()
-        if self._transforms.never_known:
+        # An enclave allows no other topics than those of the contract.
+        if self._transforms.never_known and not enabled():
             self._look_elsewhere()
         else:
             self._ignore_elsewhere()

@@ -10,6 +10,7 @@ import sys
 import time
 from typing import Any
 
+import rclpy
 from rclpy.duration import Duration
 from rclpy.subscription import Subscription
 
@@ -48,6 +49,8 @@ _MARK_PATIENCE = 2.0
 _LAST_WORD = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
+# Whether a message is stamped when it is taken here; others stamp it when it came.
+_STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 # Looks for a heartbeat of the environment within the time it is given.
 _WATCHES = 8
 
@@ -144,6 +147,7 @@ class Recorder(ContractNode):
                 'contract_version': self.contract.version,
                 'digest': self.loaded.digest,
                 'software_version': __version__,
+                'log_time': 'taken' if _STAMPS_WHAT_IS_TAKEN else 'received',
             },
             ros_distro=ros_distro(),
             split_size=self.value('max_bag_size'),
@@ -157,6 +161,7 @@ class Recorder(ContractNode):
         )
         self._closed = False
         self._lost = 0
+        self._uncounted: list[str] = []
         self._in_time = True
         self._unseen = {topic.name: topic for topic in topics}
         self._before: list[RawMessage] = []
@@ -312,8 +317,14 @@ class Recorder(ContractNode):
 
     # Saying --------------------------------------------------------------------------------------
 
-    def _on_lost(self, topic: RecordedTopic, number: int) -> None:
-        if self._active:
+    def _on_lost(self, topic: RecordedTopic, number: int | None) -> None:
+        if number is None:
+            if not self._uncounted:
+                self.get_logger().warning(
+                    'this middleware does not number its messages: how many got lost is unknown'
+                )
+            self._uncounted.append(topic.name)
+        elif self._active:
             self.get_logger().error(
                 f'{number} messages of {topic.name} got lost', throttle_duration_sec=1.0
             )
@@ -374,6 +385,7 @@ class Recorder(ContractNode):
             transitions=recording.transitions,
             stamp=to_msg(now),
             refused=self.forged,
+            uncounted=self._uncounted,
         )
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._status.publish(message)

@@ -113,7 +113,7 @@ class Ties:
     excused
         By the name of the excuse: how many checks of each kind were excused by it.
     lost
-        How many messages the recorder says that it lost.
+        How many messages the recorder says that it lost, or of how many topics it cannot say.
     now
         Log time of the record that is looked at, nanoseconds.
 

@@ -10,9 +10,10 @@ dies is started again with the rest of its plan, as somebody would.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import io
 import json
+import logging
 import os
 from pathlib import Path
 import socket
@@ -37,13 +38,19 @@ def serving(kind: str, plan: list[str], log: Path) -> Iterator[str]:
     words = [sys.executable, __file__, kind, str(port), str(log), *plan]
     process = subprocess.Popen(words)
     try:
+        deadline = time.monotonic() + 60.0
+        while True:
+            with suppress(ConnectionRefusedError), socket.create_connection(('127.0.0.1', port)):
+                break
+            assert time.monotonic() < deadline, 'Expect a server that listens.'
+            time.sleep(0.1)
         yield f'127.0.0.1:{port}'
     finally:
         process.kill()
         process.wait()
 
 
-def sent(log: Path) -> list[dict[str, str]]:
+def sent(log: Path) -> list[dict[str, Any]]:
     """Return what a server was sent: by key the shape and type of an array, else the value."""
     return [json.loads(line) for line in log.read_text(encoding='utf-8').splitlines()]
 
@@ -125,6 +132,8 @@ def _play(kind: str, port: int, log: Path, plan: list[str]) -> None:
             except ConnectionClosed:
                 pass
 
+        # Who only looks whether it listens is no error.
+        logging.disable()
         with serve(handle, '127.0.0.1', port, compression=None, max_size=None) as server:
             server.serve_forever()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import pi
+import re
 from typing import Any, get_origin, get_type_hints, TypeVar
 
 from gymnasium import spaces
@@ -21,6 +22,8 @@ from boundary_env_ros.storage.contract_spaces import action_space, observation_s
 from boundary_env_ros.terminal import one_line
 
 T = TypeVar('T')
+#: A field, or a part of one.
+_PART = re.compile(r'([^\[]+)(?:\[(\d*):(\d*)\])?')
 
 
 @frozen
@@ -163,10 +166,12 @@ class PolicyKeys:
             set(data) - parts
             or not data.get('action')
             or not isinstance(data.get('chunk'), (int, type(None)))
+            or not all(isinstance(data.get(key, ''), str) for key in ('delay', 'prefix'))
         ):
             raise BoundaryError(
                 f'The mapping has other parts (expected {", ".join(sorted(parts))}: of these at '
-                f'least `action`, and as `chunk` a number, got {one_line(str(dict(data)))}).'
+                f'least `action`, `chunk` a number, the last two keys, got '
+                f'{one_line(str(dict(data)))}).'
             )
         inputs = _each(Input, data.get('observation', {}), 'observation')
         self._outputs = _each(Output, data['action'], 'action')
@@ -199,18 +204,18 @@ class PolicyKeys:
         return np.concatenate(parts, axis=1)
 
     def _spec(self, text: str, where: str) -> tuple[FieldSpec, slice]:
-        name, bracket, rest = text.partition('[')
-        begin, colon, end = rest.rstrip(']').partition(':')
-        whole = not bracket
-        numbers = whole or (colon and all(p.isdecimal() or not p for p in (begin, end)))
+        found = _PART.fullmatch(text)
+        name, first, end = found.groups() if found else (text, '', '')
         spec = self._specs.get(name)
-        if spec is None or not numbers or (spec.is_image and not whole):
-            raise BoundaryError(
-                f'Unknown field (expected NAME, or NAME[FIRST:END] of numbers, with a field of '
-                f'the observation ({", ".join(self._specs)}), for {where}, got {text!r}). Say '
-                'which in the mapping: `fields: NAME`.'
-            )
-        return spec, slice(int(begin or 0), int(end or spec.size))
+        if spec is not None:
+            part = slice(int(first or 0), int(end or spec.size))
+            if part.start < part.stop <= spec.size and not (spec.is_image and name != text):
+                return spec, part
+        raise BoundaryError(
+            f'Unknown field (expected a field of the observation ({", ".join(self._specs)}) for '
+            f'{where}, or NAME[FIRST:END] of its numbers, got {text!r}). Say which in the '
+            'mapping: `fields: NAME`.'
+        )
 
     def _flat(self, fields: Sequence[str], where: str) -> Callable[[Mapping[str, Array]], Array]:
         found = [self._spec(text, where) for text in fields]
@@ -421,7 +426,7 @@ def _picture(
     affine = _Affine(
         factor=exact.factor.astype(np.float32), offset=exact.offset.astype(np.float32)
     )
-    plain = not (spec.scale or spec.mean or spec.std)
+    plain = not (spec.degrees or spec.scale or spec.mean or spec.std)
     size, layout = spec.resize, spec.layout
     if layout not in ('', 'hwc', 'chw') or len(size) not in (0, 2) or min(size, default=1) < 1:
         raise BoundaryError(

@@ -49,7 +49,7 @@ class Wire(Protocol):
     conditions: bool
 
     def open(self, timeout: float) -> Mapping[str, Any]:
-        """Connect, and return what the server says of itself. ``OSError``: not there (yet)."""
+        """Connect, and return what the server says of itself; any error may go away in time."""
         ...
 
     def usual(self, contract: Contract) -> Mapping[str, Any]:
@@ -90,7 +90,8 @@ class ServedPolicy:
         Seconds that an answer may take; default: those after which an episode ends as
         ``policy_lost``.
     connect
-        Seconds that a server may take to be there, to begin an episode, and for its first answer.
+        Seconds that a server may take to be there, to begin an episode, and for its first answer;
+        once the run has begun, the patience of the runner is the longest.
     any_range
         Whether an action may be far out of the bounds of the contract, where the gate limits it.
 
@@ -108,7 +109,7 @@ class ServedPolicy:
         *,
         mapping: str | dict[str, Any] | None = None,
         timeout: float | None = None,
-        connect: float = 60.0,
+        connect: float = 30.0,
         any_range: bool = False,
     ) -> None:
         self._wire, self._connect = wire, connect
@@ -192,9 +193,10 @@ class ServedPolicy:
                 try:
                     said = self._wire.open(max(left, _AGAIN))
                     break
-                except OSError as error:
+                except Exception as error:
+                    # One that starts or ends may break off; no error of its own goes away.
                     self._wire.close()
-                    if left < 0.0 or isinstance(error, TimeoutError):
+                    if left < 0.0 or isinstance(error, (TimeoutError, BoundaryError)):
                         raise
                 time.sleep(_AGAIN)
             text = json.dumps(said, sort_keys=True, default=_plain)

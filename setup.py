@@ -59,6 +59,7 @@ setup(
     extras_require={
         'documents': ['jsonschema>=4.0'],
         'docs': ['furo', 'myst-parser>=3', 'sphinx>=7'],
+        'gr00t': ['msgpack>=1', 'Pillow>=10', 'pyzmq>=26'],
         'http': ['aiohttp>=3.9'],
         'images': ['Pillow>=10'],
         'lint': [
@@ -71,13 +72,14 @@ setup(
         ],
         # LeRobot makes numbers of arrays of one element, which NumPy 2.4 refuses.
         'lerobot': [
-            'lerobot[dataset]>=0.6; python_version >= "3.12"',
-            'lerobot>=0.4.4; python_version < "3.12"',
+            'lerobot[async,dataset]>=0.6; python_version >= "3.12"',
+            'lerobot[async]>=0.4.4; python_version < "3.12"',
             'numpy<2.4',
         ],
         # Minari 0.5.4, the first that keeps images without loss, needs Python 3.11.
         'minari': ['minari[hdf5]>=0.5.4; python_version >= "3.11"', 'h5py>=3.8', 'Pillow>=10'],
         'motion': ['ruckig>=0.19'],
+        'openpi': ['msgpack>=1', 'Pillow>=10', 'websockets>=15'],
         'parquet': ['pyarrow>=15'],
         'pettingzoo': ['pettingzoo>=1.25'],
         'render': ['pygame>=2.5'],
@@ -96,6 +98,7 @@ setup(
             'jsonschema>=4.18',
             'mcap-ros2-support>=0.5.5',
             'minari[hdf5]>=0.5.4; python_version >= "3.11"',
+            'msgpack>=1',
             'pettingzoo>=1.25',
             'Pillow>=10.1',
             'pyarrow>=15',
@@ -103,8 +106,10 @@ setup(
             'pytest>=8',
             'pytest-timeout>=2.3',
             'pytest-xdist>=3.5',
+            'pyzmq>=26',
             'ruckig>=0.19',
             'uv>=0.4',
+            'websockets>=15',
         ],
     },
 )

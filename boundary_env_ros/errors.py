@@ -167,6 +167,10 @@ class PolicyFailed(BoundaryError):
     """Raised when a policy raised something, gave no action, or did not answer in time."""
 
 
+class PolicyLost(PolicyFailed):
+    """Raised when a policy cannot answer in this episode, but may in the next."""
+
+
 class LinkError(BoundaryError):
     """Raised when the link between the policy and its world does not work."""
 

@@ -34,7 +34,7 @@ from boundary_env_ros.cli.command import (
     settings_option,
 )
 from boundary_env_ros.core.records.transition import INSTRUCTION
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError, MissingDependency, PeerLost, PolicyLost
 
 if TYPE_CHECKING:
     from boundary_env_ros.facade.run_result import EpisodeResult
@@ -51,8 +51,8 @@ _SIGNALLED = 128
     '--policy',
     required=True,
     metavar='POLICY',
-    help='no-op, random, scripted, replay:RUN, sb3:ZIP, lerobot:FOLDER, '
-    'module:factory or file.py:factory',
+    help='no-op, random, scripted, replay:RUN, sb3:ZIP, lerobot:FOLDER, openpi:HOST:PORT, '
+    'lerobot-async:HOST:PORT, gr00t:HOST:PORT, module:factory or file.py:factory',
 )
 @settings_option('--policy-option', 'passed to the factory of the policy')
 @contract_option('the contract', default='warehouse_cart')
@@ -71,6 +71,13 @@ _SIGNALLED = 128
 @run_option
 @json_option
 @option('--episodes', type=COUNT, default=1, metavar='N', help='number of episodes')
+@option(
+    '--give-up-after',
+    type=COUNT,
+    default=3,
+    metavar='N',
+    help='begin no other where N episodes in a row were lost (0: go on)',
+)
 @option(
     '--seed',
     type=COUNT,
@@ -111,8 +118,8 @@ def run(**values: Any) -> int:
 
     A policy is called with an observation and returns an action, or a chunk of actions. no-op,
     random and scripted are baselines; replay sends the requests of a recorded run; sb3 and
-    lerobot load trained policies; module:factory calls your function or class with the contract
-    and the options.
+    lerobot load trained policies; openpi, lerobot-async and gr00t ask a server; module:factory
+    calls your function or class with the contract and the options.
 
     Ctrl-C (or SIGTERM) ends the episode after its step and prints the table; a second one ends it
     at once.
@@ -123,7 +130,8 @@ def run(**values: Any) -> int:
 
     Exit codes:
       0    all episodes were run; the table says how they ended
-      1    the run was broken off: the policy failed, or the world did not answer
+      1    the run was broken off: the policy failed, the world did not answer, or too many
+           episodes in a row were lost
       2    wrong arguments, or something is missing; nothing was run
       130  interrupted (Ctrl-C)
       143  terminated (SIGTERM)
@@ -187,16 +195,26 @@ def _run(options: SimpleNamespace) -> int:
         with _signals(stop, runner) as caught:
             try:
                 runner.warm_up()
+                lost = 0
                 for seed in range(options.seed, options.seed + options.episodes):
                     if stop.is_set():
                         break
-                    begun = len(results)
+                    begun, why = len(results), ''
                     try:
-                        runner.episode(seed, asked)
+                        result = runner.episode(seed, asked)
+                        why = result.ending if result.ending.endswith('_lost') else ''
+                    except (PeerLost, PolicyLost) as error:
+                        complain(why := str(error))
                     finally:  # what was done of one that is broken off is reported too
                         progress.done()
                         if results[begun:] and not options.as_json:
                             print(line_of(results[-1]), flush=True)
+                    lost = lost + 1 if why else 0
+                    if why and lost == options.give_up_after:
+                        raise BoundaryError(
+                            f'{lost} episodes in a row were lost, and no other is begun '
+                            f'(--give-up-after {lost}).'
+                        )
             except BoundaryError as error:
                 failure = str(error)
             except KeyboardInterrupt:

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
@@ -27,12 +30,15 @@ class Prediction:
         One action for each step after it, each of shape ``(n,)``, action space of the contract.
     seconds
         How long the policy took.
+    metadata
+        What the policy says of it, for the record.
 
     """
 
     answers: StepResult
     rows: tuple[Vector, ...]
     seconds: float = 0.0
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def step(self) -> int:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import suppress
@@ -17,8 +17,11 @@ import time
 import traceback
 from typing import Any
 
+import numpy as np
+
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import BoundaryError, PolicyFailed
+from boundary_env_ros.core.vectors import Vector
+from boundary_env_ros.errors import BoundaryError, PolicyFailed, PolicyLost
 from boundary_env_ros.facade.chunking import Prediction, rows_of
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.steps import StepResult
@@ -76,15 +79,37 @@ class Inference:
             if call is not None:
                 self.wait(self._later(partial(call, value)), f'{name}()')
 
-    def ask(self, observation: Mapping[str, Array], answers: StepResult) -> Future[Prediction]:
-        """Ask for a prediction from an observation; it comes when it comes."""
+    def ask(
+        self,
+        observation: Mapping[str, Array],
+        answers: StepResult,
+        delay: int = 0,
+        left: Sequence[Vector] = (),
+    ) -> Future[Prediction]:
+        """
+        Ask for a prediction from an observation; it comes when it comes.
+
+        Parameters
+        ----------
+        observation
+            A member of the observation space.
+        answers
+            Where it came from.
+        delay, left
+            What the policy is told by ``condition``; see :class:`.policies.policy.Policy`.
+
+        """
 
         def infer() -> Prediction:
             start = time.perf_counter()
+            condition = getattr(self._policy, 'condition', None)
+            if condition is not None:
+                condition(delay, np.reshape(left, (len(left), self._contract.action_size)))
             action = self._policy(observation)
             seconds = time.perf_counter() - start
             rows = rows_of(self._contract, action)
-            return Prediction(answers=answers, rows=rows, seconds=seconds)
+            metadata = dict(getattr(self._policy, 'metadata', {}))
+            return Prediction(answers=answers, rows=rows, seconds=seconds, metadata=metadata)
 
         return self._later(infer)
 
@@ -132,7 +157,8 @@ class Inference:
                 future.exception(timeout=_LOOK)
         error = future.exception()
         if isinstance(error, BoundaryError):
-            raise PolicyFailed(f'The policy, asked for {what}: {error}') from error
+            kind = PolicyLost if isinstance(error, PolicyLost) else PolicyFailed
+            raise kind(f'The policy, asked for {what}: {error}') from error
         if error is not None:
             raise PolicyFailed(
                 f'The policy failed, asked for {what}: {type(error).__name__}: {error}'

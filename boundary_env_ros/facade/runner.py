@@ -15,6 +15,7 @@ from boundary_env_ros.core.records.decision import Source
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import INSTRUCTION
 from boundary_env_ros.core.vectors import Vector
+from boundary_env_ros.errors import PolicyLost
 from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
@@ -120,15 +121,16 @@ class Runner:
         ResetFailed
             If it could not be reset.
         PolicyFailed
-            If the policy did not answer.
+            If the policy did not answer; as :class:`.errors.PolicyLost` once the episode is over,
+            in lockstep at once.
 
         """
         self._result = EpisodeResult(seed=seed)
         self._said = {}
         instruction = options.get(INSTRUCTION, '')
-        self._inference.begin(seed, instruction if isinstance(instruction, str) else '')
         self.beginning = True
         try:
+            self._inference.begin(seed, instruction if isinstance(instruction, str) else '')
             begun = self._world.reset(seed=seed, options=options, wrappers=('Runner()',))
         finally:
             self.beginning = False
@@ -144,6 +146,10 @@ class Runner:
                 self._alternate(first)
         except _LeftError:
             self._result.left = INTERRUPTED
+        except PolicyLost:
+            self._result.left = BROKEN_OFF
+            self._await_end()
+            raise
         except BaseException:
             self._result.left = BROKEN_OFF
             raise
@@ -152,6 +158,12 @@ class Runner:
     def close(self) -> None:
         """Close the policy."""
         self._inference.close()
+
+    def _await_end(self) -> None:
+        """Ask for nothing: the gate holds, then stops, and the environment ends the episode."""
+        while self._realtime and self._world.running and not self._stop.is_set():
+            for delivery in self._world.step({})[self._agent]:
+                self._take(delivery)
 
     # Ways to run ---------------------------------------------------------------------------------
 
@@ -179,7 +191,9 @@ class Runner:
                 step = prediction.step + 1
                 continue
             following: list[Future[Prediction]] = []
-            hear = self._asker(following, step + len(rows) - 1 - self._lead())
+            hear = self._asker(
+                following, step + len(rows) - 1 - self._lead(), step + len(rows) - 1, prediction
+            )
             hear(last)
             last = self._send(prediction, rows, skipped=skipped, on_result=hear)
             if following and not _over(last):
@@ -189,12 +203,15 @@ class Runner:
                 prediction = self._infer(last)
                 step = prediction.step + 1
 
-    def _asker(self, asked: list[Future[Prediction]], begin: int) -> Callable[[StepResult], None]:
+    def _asker(
+        self, asked: list[Future[Prediction]], begin: int, end: int, running: Prediction
+    ) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
         def hear(delivery: StepResult) -> None:
-            if not asked and delivery.transition.id.step >= begin and not _over(delivery):
-                asked.append(self._ask(delivery))
+            step = delivery.transition.id.step
+            if not asked and step >= begin and not _over(delivery):
+                asked.append(self._ask(delivery, end - step, running.rows[step - running.step :]))
 
         return hear
 
@@ -235,11 +252,13 @@ class Runner:
     def _infer(self, last: StepResult) -> Prediction:
         return self._answer(self._ask(last), last)
 
-    def _ask(self, delivery: StepResult) -> Future[Prediction]:
+    def _ask(
+        self, delivery: StepResult, delay: int = 0, left: Sequence[Vector] = ()
+    ) -> Future[Prediction]:
         observation: Mapping[str, Array] = observation_values(
             self._contract, delivery.transition.after, {**self._result.images, **delivery.images}
         )
-        return self._inference.ask(observation, delivery)
+        return self._inference.ask(observation, delivery, delay, left)
 
     def _answer(self, pending: Future[Prediction], last: StepResult) -> Prediction:
         prediction: Prediction | None = self._inference.wait(
@@ -276,7 +295,7 @@ class Runner:
             action=tuple(value for row in rows for value in row),
             answers=prediction.answers,
             skipped=skipped,
-            metadata=said,
+            metadata={**said, **prediction.metadata},
             source=self._source,
             on_result=hear,
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+import socket
+import subprocess
 import sys
 from typing import Any
 
@@ -18,7 +20,7 @@ from gymnasium import spaces
 import numpy as np
 import pytest
 
-from boundary_env_ros.errors import BoundaryError, MissingDependency, PolicyFailed
+from boundary_env_ros.errors import BoundaryError, MissingDependency, PolicyFailed, PolicyLost
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
@@ -208,7 +210,10 @@ def test_a_lerobot_policy_keeps_its_own_queue_where_the_contract_has_no_chunks(a
     ('options', 'says'),
     [
         ({}, r"expected 5 numbers \(5,\) for the feature 'observation\.state', got \d+"),
-        ({'features': {'observation.state': ['pose', 'none']}}, "'observation.state', got 'none'"),
+        (
+            {'features': {'observation.state': ['pose', 'none']}},
+            "'observation.state', .*got 'none'",
+        ),
         (
             {'features': {'observation.state': list(PLAIN), 'observation.x': 'pose'}},
             'expected features of the policy .*got observation.x',
@@ -220,3 +225,36 @@ def test_a_lerobot_policy_that_does_not_fit_is_refused_by_name(
 ) -> None:
     with pytest.raises(BoundaryError, match=says):
         make_policy(f'lerobot:{act}', CART, options)
+
+
+def test_lerobots_own_server_answers_as_the_policy_does(act: Path, tmp_path: Path) -> None:
+    pytest.importorskip('lerobot.async_inference.helpers', reason='needs LeRobot')
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    words = ['-m', 'lerobot.async_inference.policy_server', '--host=127.0.0.1', f'--port={port}']
+    # It writes its log where it stands.
+    server = subprocess.Popen([sys.executable, *words], cwd=tmp_path)
+    try:
+        mapping = {
+            'observation': {
+                'observation.state': {'fields': list(PLAIN)},
+                'observation.images.front': {'fields': 'front'},
+                'task': {'instruction': 'go'},
+            }
+        }
+        options = {'policy_type': 'act', 'pretrained': str(act), 'mapping': mapping}
+        options |= {'connect': 120.0, 'timeout': 30.0}
+        policy: Any = make_policy(f'lerobot-async:127.0.0.1:{port}', CHUNKS, options)
+        policy.reset(1)
+        np.testing.assert_allclose(policy(SEEN), by_hand(act), rtol=1e-3, atol=1e-4)
+        policy.reset(2)
+        server.kill()
+        with pytest.raises(PolicyLost, match='UNAVAILABLE'):
+            policy(SEEN)
+        policy.close()
+        wrong = {**options, 'pretrained': str(tmp_path), 'connect': 2.0}
+        with pytest.raises(PolicyLost, match='expected a server that listens, got nothing within'):
+            make_policy(f'lerobot-async:127.0.0.1:{port}', CHUNKS, wrong)
+    finally:
+        server.kill()
+        server.wait()

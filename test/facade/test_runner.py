@@ -9,7 +9,7 @@ from dataclasses import replace
 import json
 from pathlib import Path
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -142,6 +142,31 @@ def test_the_next_chunk_is_inferred_while_this_one_is_executed(run: Run) -> None
     assert result.success
     assert len(answered) > 5
     assert all(answered)
+
+
+def test_a_policy_that_continues_its_chunk_is_told_what_is_left_of_it(run: Run) -> None:
+    class Continuing:
+        """Says of each answer which it is, and numbers its actions."""
+
+        told: ClassVar[list[tuple[int, list[float]]]] = []
+
+        def condition(self, delay: int, prefix: Any) -> None:
+            self.told.append((delay, [round(turn, 3) for _, turn in prefix]))
+
+        def __call__(self, observation: Mapping[str, Any]) -> object:
+            self.metadata = {'answer': str(len(self.told))}
+            return [[0.1, len(self.told) / 10 + row / 100] for row in range(8)]
+
+    policy = Continuing()
+    _, steps = run(Plan(asynchronous=True, lead=2, execute=3), policy)
+    # Of the first chunk the first action is over, of the others two more; two are still to come.
+    assert policy.told[0] == (0, [])
+    assert policy.told[1] == (2, [0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17])
+    assert policy.told[2] == (2, [0.23, 0.24, 0.25, 0.26, 0.27])
+    asked = [requests_of(steps)[first].metadata for first in (0, 3, 6)]
+    assert [[item.value for item in said if item.key == 'answer'] for said in asked] == [
+        ['1'], ['2'], ['3'],
+    ]  # fmt: skip
 
 
 def test_a_prediction_that_is_over_before_it_is_needed_is_dropped_and_said_so(run: Run) -> None:

@@ -12,9 +12,9 @@ import xml.etree.ElementTree as ET
 from support.installs import REPOSITORY
 
 #: Where the name of a distribution is not that of its module.
-_DISTRIBUTIONS = {'PIL': 'pillow', 'rerun': 'rerun-sdk', 'yaml': 'pyyaml'}
-#: Nobody can have LeRobot without it, and its adapter follows LeRobot's version of it.
-_WITH_LEROBOT = {'torch'}
+_DISTRIBUTIONS = {'PIL': 'pillow', 'rerun': 'rerun-sdk', 'yaml': 'pyyaml', 'zmq': 'pyzmq'}
+#: LeRobot with its server does not come without them, and says in which version.
+_WITH_LEROBOT = {'grpc', 'torch'}
 #: Its typing stubs are part of every type checker.
 _FOR_TYPES = {'_typeshed', 'typing_extensions'}
 #: Only for Gazebo, which is not installed for everybody: package.xml says so.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import json
+from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.record_reader import open_records
+from support.policy_server import serving
 from support.ros_world import PATIENT, seek_goal, SOON, World
 
 if TYPE_CHECKING:
@@ -144,3 +146,55 @@ def test_the_command_drives_the_nodes(
     (group,) = told['summary']['groups']
     assert (told['world'], group['pacing'], told['failure']) == ('ros', 'lockstep', '')
     assert (episode['ending'], episode['left']) == ('success', '')
+
+
+def test_a_server_that_is_too_slow_loses_its_episode_and_the_next_one_is_run(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    safety = {**PATIENT['safety'], 'policy_timeout': 2.0}
+    episode = {'time_limit': 4.0, 'reset': {'deadline': 40.0}}
+    world = make_world(changes={**PATIENT, 'safety': safety, 'episode': episode})
+    # One answer for the check, one to warm up, three to drive.
+    plan = ['well'] * 5 + ['slow', 'well']
+    mapping = '{observation: {state: {fields: pose}}}'
+    with serving('openpi', plan, tmp_path / 'log') as address:
+        words = ['--contract', str(world.file), '--world-option', f'domain_id={world.domain_id}']
+        words += ['--policy', f'openpi:{address}', '--policy-option', f'mapping={mapping}']
+        assert main(['run', *words, '--client', 'served', '--episodes', '2', '--json']) == 0
+    out, err = capsys.readouterr()
+    lost, whole = json.loads(out)['episodes']
+    assert (lost['ending'], lost['declared_by']) == ('policy_lost', 'environment')
+    assert 'expected an answer, got nothing within 2 s' in err
+    assert (whole['ending'], whole['left']) == ('time_limit', '')
+
+
+HANGING = """
+import os, signal, threading
+
+def make(contract, pid):
+    calls = []
+    def policy(observation):
+        calls.append(0)
+        if len(calls) == 6:
+            os.kill(pid, signal.SIGSTOP)
+            threading.Timer(4.0, os.kill, (pid, signal.SIGCONT)).start()
+        return [0.0, 0.0]
+    return policy
+"""
+
+
+def test_an_environment_that_hangs_for_a_while_loses_its_episode_and_runs_the_next(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    safety = {**PATIENT['safety'], 'environment_timeout': 0.8}
+    episode = {'time_limit': 3.0, 'reset': {'deadline': 40.0}}
+    world = make_world(recorder=True, changes={**PATIENT, 'safety': safety, 'episode': episode})
+    (tmp_path / 'hanging.py').write_text(HANGING)
+    words = ['--contract', str(world.file), '--world-option', f'domain_id={world.domain_id}']
+    words += ['--policy', f'{tmp_path}/hanging.py:make', '--client', 'hanging']
+    words += ['--policy-option', f'pid={world.processes["environment"].process.pid}']
+    assert main(['run', *words, '--episodes', '2', '--json']) == 0
+    out, err = capsys.readouterr()
+    lost, whole = json.loads(out)['episodes']
+    assert 'environment_lost' in f'{lost["ending"]} {err}'
+    assert (whole['ending'], whole['left']) == ('time_limit', '')

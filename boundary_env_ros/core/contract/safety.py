@@ -235,7 +235,9 @@ class Safety:
     ]
     command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
     policy_timeout: Annotated[float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)')]
-    environment_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
+    environment_timeout: Annotated[
+        float, Key(unit='s', above=0.0, same_as='max(0.25, min(3 x `period`, 0.5))')
+    ]
     gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING)]
     robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING)]
     recorder_timeout: Annotated[float, Key(unit='s', above=0.0)] = 2.0

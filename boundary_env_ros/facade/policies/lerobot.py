@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import math
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ import numpy as np
 
 from boundary_env_ros.errors import BoundaryError, needed
 from boundary_env_ros.facade.policies.policy import Array
+from boundary_env_ros.facade.policies.policy_keys import PolicyKeys
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 _STATE, _IMAGE = 'observation.state', 'observation.images.'
+#: How pictures go in.
+_PICTURE = {'layout': 'chw', 'dtype': 'float32', 'scale': 1.0 / 255.0}
 
 
 class LeRobotPolicy:
@@ -34,7 +37,8 @@ class LeRobotPolicy:
     path
         The folder, with ``config.json``, the weights and the processors.
     features
-        Field, or fields to be put one after the other, by feature.
+        Field, fields to be put one after the other, or what is said of an
+        :class:`~boundary_env_ros.facade.policies.policy_keys.Input`, by feature.
     chunk
         Whether it predicts whole chunks, and the runner executes of them what it is told to; else
         the policy keeps its own queue, and gives one action at a time. Default: chunks if the
@@ -58,7 +62,7 @@ class LeRobotPolicy:
         loaded: LoadedContract,
         path: Path,
         *,
-        features: Mapping[str, str | Sequence[str]] | None = None,
+        features: Mapping[str, Any] | None = None,
         chunk: bool | None = None,
         task: str = '',
         device: str = 'cpu',
@@ -88,7 +92,7 @@ class LeRobotPolicy:
                 f'looks back over {config.n_obs_steps}. With chunk=false it keeps them itself.'
             )
         self._task = self._instruction = task
-        self._fields = _fields(loaded, dict(config.input_features), features or {})
+        self._keys = _keys(loaded, dict(config.input_features), features or {})
         sizes = [math.prod(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
             raise BoundaryError(
@@ -111,16 +115,8 @@ class LeRobotPolicy:
         """Return its action, or its chunk."""
         torch = self._torch
         batch: dict[str, Any] = {'task': self._instruction}
-        for name, fields in self._fields.items():
-            if name.startswith(_IMAGE):
-                image = torch.from_numpy(observation[fields[0]])
-                if image.ndim == 2:
-                    image = image.unsqueeze(-1)
-                tensor = image.to(torch.float32).permute(2, 0, 1).contiguous() / 255.0
-            else:
-                whole = np.concatenate([observation[field].ravel() for field in fields])
-                tensor = torch.from_numpy(whole.astype(np.float32))
-            batch[name] = tensor.unsqueeze(0)
+        for name, value in self._keys.values(observation, '').items():
+            batch[name] = torch.from_numpy(value).unsqueeze(0)
         with torch.inference_mode():
             batch = self._before(batch)
             if not self._chunk:
@@ -137,42 +133,32 @@ def _array(tensor: Any) -> Array:
     return array
 
 
-def _fields(
-    loaded: LoadedContract,
-    wanted: Mapping[str, Any],
-    declared: Mapping[str, str | Sequence[str]],
-) -> dict[str, tuple[str, ...]]:
-    """Return the fields that each feature is made of."""
-    specs = {spec.name: spec for spec in loaded.contract.observation}
-    plain = tuple(name for name, spec in specs.items() if not spec.is_image)
-    found: dict[str, tuple[str, ...]] = {}
-    for feature, kind in wanted.items():
-        if feature in declared:
-            names = declared[feature]
-            fields = (names,) if isinstance(names, str) else tuple(names)
-        elif feature == _STATE:
-            fields = plain
-        else:
-            fields = (feature.removeprefix(_IMAGE),)
-        for name in fields:
-            if name not in specs:
-                raise BoundaryError(
-                    f'Unknown field (expected a field of the observation ({", ".join(specs)}) for '
-                    f'the feature {feature!r}, got {name!r}). Say which with features={{FEATURE: '
-                    'FIELD}.'
-                )
-        shapes = [specs[name].shape for name in fields]
-        size, has = math.prod(kind.shape), sum(map(math.prod, shapes))
-        if size != has:
-            raise BoundaryError(
-                f'Wrong size of a feature (expected {size} numbers {tuple(kind.shape)} for the '
-                f'feature {feature!r}, got {has} of {", ".join(fields)}).'
-            )
-        found[feature] = fields
-    unknown = set(declared) - set(wanted)
-    if unknown:
+def _keys(
+    loaded: LoadedContract, wanted: Mapping[str, Any], declared: Mapping[str, Any]
+) -> PolicyKeys:
+    """Return what makes each feature of the fields, and has its size."""
+    contract = loaded.contract
+    plain = [s.name for s in contract.observation if not (s.is_image or s.is_document)]
+    if unknown := set(declared) - set(wanted):
         raise BoundaryError(
             f'Unknown features (expected features of the policy ({", ".join(wanted)}), got '
             f'{", ".join(sorted(unknown))}).'
         )
-    return found
+    parts = {}
+    for feature in wanted:
+        usual = plain if feature == _STATE else feature.removeprefix(_IMAGE)
+        said = declared.get(feature, usual)
+        parts[feature] = {
+            **(_PICTURE if feature.startswith(_IMAGE) else {}),
+            **(said if isinstance(said, dict) else {'fields': said}),
+        }
+    keys = PolicyKeys(contract, {'observation': parts, 'action': {'action': {}}})
+    for feature, value in keys.values(keys.example(), '').items():
+        shape = tuple(wanted[feature].shape)
+        if math.prod(shape) != value.size:
+            raise BoundaryError(
+                f'Wrong size of a feature (expected {math.prod(shape)} numbers {shape} for the '
+                f'feature {feature!r}, got {value.size}). Say which fields it has: features='
+                f'{{{feature}: [FIELD, ...]}}.'
+            )
+    return keys

@@ -10,17 +10,23 @@ import importlib.util
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
+from boundary_env_ros.facade.policies.gr00t import Gr00tWire
 from boundary_env_ros.facade.policies.lerobot import LeRobotPolicy
+from boundary_env_ros.facade.policies.lerobot_async import LeRobotWire
 from boundary_env_ros.facade.policies.open_door import OpenDoorPolicy
+from boundary_env_ros.facade.policies.openpi import OpenPiWire
 from boundary_env_ros.facade.policies.policy import Policy
 from boundary_env_ros.facade.policies.replay import ReplayPolicy
+from boundary_env_ros.facade.policies.served import ServedPolicy, Wire
 from boundary_env_ros.facade.policies.stable_baselines import StableBaselinesPolicy
 from boundary_env_ros.storage.contract_file import LoadedContract
+
+T = TypeVar('T')
 
 #: The script for each task that has one.
 _SCRIPTS: dict[str, Callable[..., Policy]] = {
@@ -53,6 +59,13 @@ READERS: dict[str, Callable[..., Policy]] = {
     'lerobot': LeRobotPolicy,
 }
 
+#: What reaches a server that runs a policy: ``NAME:HOST:PORT``.
+WIRES: dict[str, Callable[..., Wire]] = {
+    'openpi': OpenPiWire,
+    'lerobot-async': LeRobotWire,
+    'gr00t': Gr00tWire,
+}
+
 
 def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]) -> Policy:
     """
@@ -62,7 +75,8 @@ def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]
     ----------
     name
         ``no-op``, ``random`` or ``scripted``; ``replay:RUN``, ``sb3:ZIP`` or
-        ``lerobot:FOLDER``; else ``module:factory`` or ``file.py:factory``. The factory is called
+        ``lerobot:FOLDER``; ``openpi:HOST:PORT``, ``lerobot-async:HOST:PORT`` or
+        ``gr00t:HOST:PORT``; else ``module:factory`` or ``file.py:factory``. The factory is called
         with the contract and the options, and returns the policy; a class is a factory too.
     loaded
         The contract.
@@ -80,11 +94,18 @@ def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]
         return _called(BASELINES[name], name, options, loaded.contract)
     if head in READERS and tail:
         return _called(READERS[head], head, options, loaded, Path(tail))
+    if head in WIRES and tail:
+        own = inspect.signature(WIRES[head]).parameters
+        of_wire = {key: value for key, value in options.items() if key in own}
+        rest = {key: value for key, value in options.items() if key not in own}
+        wire = _called(WIRES[head], head, of_wire, tail)
+        return _called(ServedPolicy, head, rest, loaded, wire)
     head, colon, tail = name.rpartition(':')
     if not colon or not head or not tail:
         raise BoundaryError(
             f'Unknown policy (expected {", ".join(BASELINES)}, '
             f'{", ".join(f"{r}:PATH" for r in READERS)}, '
+            f'{", ".join(f"{w}:HOST:PORT" for w in WIRES)}, '
             f'module:factory or file.py:factory, got {name!r}).'
         )
     factory = getattr(_module(head), tail, None)
@@ -93,7 +114,7 @@ def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]
             f'{head} has no function or class {tail!r}'
             f'{"" if factory is None else f" (got {factory!r})"}.'
         )
-    policy = _called(factory, name, options, loaded.contract)
+    policy: Policy = _called(factory, name, options, loaded.contract)
     if not callable(policy):
         raise BoundaryError(
             f'{name} returned no policy (expected something to call, got {policy!r}).'
@@ -119,8 +140,8 @@ def _module(name: str) -> ModuleType:
 
 
 def _called(
-    factory: Callable[..., Policy], name: str, options: Mapping[str, object], *arguments: object
-) -> Policy:
+    factory: Callable[..., T], name: str, options: Mapping[str, object], *arguments: object
+) -> T:
     """Call a factory; say which options it takes if these are others."""
     try:
         signature = inspect.signature(factory)

@@ -20,6 +20,12 @@ class Policy(Protocol):
     at the beginning of every episode and before the warm-up, ``close()`` at the end of all;
     ``source`` says who chooses, if that is no policy, see
     :class:`boundary_env_ros.core.records.decision.Source`. All calls come from one thread.
+
+    Before each call ``condition(delay, prefix)`` tells a policy that continues its last chunk what
+    is left of it behind the observation, shape (k, n), and how many of these are executed before
+    the first action of the next chunk. After each call ``metadata``, texts by name, is what the
+    record is to say of the answer. One that raises
+    :class:`~boundary_env_ros.errors.PolicyLost` is asked again in the next episode.
     """
 
     def __call__(self, observation: Mapping[str, Array], /) -> Any:

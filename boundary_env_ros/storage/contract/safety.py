@@ -57,7 +57,9 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
     usual = {
         'gate_period': min(0.02, period),
         'policy_timeout': max(1.0, 10.0 * period),
-        'environment_timeout': silence,
+        # At short periods a hiccup of the machine is longer than three of them, and its silence
+        # ends the episode; without it the policy has nothing to answer, and is soon silent too.
+        'environment_timeout': max(0.25, silence),
         'gate_timeout': ending,
         'robot_timeout': ending,
         'sensor_timeout': silence,

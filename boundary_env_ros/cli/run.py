@@ -169,7 +169,7 @@ def _run(options: SimpleNamespace) -> int:
         if not results or results[-1] is not result:
             results.append(result)
         if viewer is not None:
-            viewer.add(result.transitions[-1], result.images)
+            viewer.add(result.transitions[-1], runner.images)
         progress(
             f'episode {len(results)}/{options.episodes}  seed {result.seed}  step '
             f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'

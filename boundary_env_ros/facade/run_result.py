@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.records.endings import SUCCESS
 from boundary_env_ros.core.records.transition import Transition
-from boundary_env_ros.core.sources.images import Image
 
 #: Why an episode was left that was broken off.
 INTERRUPTED, BROKEN_OFF = 'interrupted', 'broken off'
@@ -33,8 +32,6 @@ class EpisodeResult:
         Why it was left, in words; empty if it ended.
     transitions
         Its record, that of the reset first.
-    images
-        The newest pixels of each image field that its observations referred to.
     inferences
         Seconds that each took.
     requests
@@ -59,7 +56,6 @@ class EpisodeResult:
     truncated: bool = False
     left: str = ''
     transitions: list[Transition] = field(default_factory=list)
-    images: dict[str, Image] = field(default_factory=dict)
     inferences: list[float] = field(default_factory=list)
     requests: int = 0
     chunks_late: int = 0

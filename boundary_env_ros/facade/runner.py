@@ -22,7 +22,7 @@ from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import BROKEN_OFF, EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_values
-from boundary_env_ros.facade.steps import ignore, StepRequest, StepResult
+from boundary_env_ros.facade.steps import ignore, Image, StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
 from boundary_env_ros.storage.contract_spaces import observation_space
 
@@ -79,6 +79,8 @@ class Runner:
         self._inference = Inference(policy, contract, patience=plan.patience)
         self._realtime = contract.pacing is Pacing.REALTIME
         self._times: deque[float] = deque(maxlen=_RECENT)
+        #: The newest pixels of each image field that the observations of an episode referred to.
+        self.images: dict[str, Image] = {}
         self._result = EpisodeResult(seed=0)
         self._said: dict[str, str] = {}
         #: Whether an episode is being begun, which may take as long as a person needs.
@@ -126,6 +128,7 @@ class Runner:
 
         """
         self._result = EpisodeResult(seed=seed)
+        self.images.clear()
         self._said = {}
         instruction = options.get(INSTRUCTION, '')
         self.beginning = True
@@ -137,7 +140,7 @@ class Runner:
         first = begun[self._agent]
         self._result.episode_id = first.transition.id.episode_id
         self._result.transitions.append(first.transition)
-        self._result.images.update(first.images)
+        self.images.update(first.images)
         self._told(self._result)
         try:
             if self._plan.asynchronous:
@@ -256,7 +259,7 @@ class Runner:
         self, delivery: StepResult, delay: int = 0, left: Sequence[Vector] = ()
     ) -> Future[Prediction]:
         observation: Mapping[str, Array] = observation_values(
-            self._contract, delivery.transition.after, {**self._result.images, **delivery.images}
+            self._contract, delivery.transition.after, {**self.images, **delivery.images}
         )
         return self._inference.ask(observation, delivery, delay, left)
 
@@ -307,7 +310,7 @@ class Runner:
 
     def _take(self, delivery: StepResult) -> StepResult:
         result, transition = self._result, delivery.transition
-        self._result.images.update(delivery.images)
+        self.images.update(delivery.images)
         result.steps += 1
         result.total += transition.reward
         result.transitions.append(transition)

@@ -155,13 +155,13 @@ def _run(options: SimpleNamespace) -> int:
     plan.check(loaded.contract)
     _try_options(options, loaded)
     look_here()
-    policy = make_policy(options.policy, loaded, dict(options.policy_option))
     results: list[EpisodeResult] = []
     viewer = None
     if options.rerun:
         from boundary_env_ros.storage.rerun_log import RerunLog
 
         viewer = RerunLog(loaded.contract)
+    policy = make_policy(options.policy, loaded, dict(options.policy_option))
     stop = threading.Event()
     progress = Progress()
 
@@ -188,6 +188,8 @@ def _run(options: SimpleNamespace) -> int:
             failure = failure or str(error)
 
     with ExitStack() as closing:
+        if viewer is not None:
+            closing.callback(viewer.close)
         world = _world(options, loaded)
         closing.callback(close, world)
         runner = Runner(loaded.contract, world, policy, plan, told=told, stop=stop)

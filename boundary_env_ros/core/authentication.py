@@ -114,22 +114,37 @@ class Verifier:
     Tells the messages of a topic, or the requests of a service, that bear a right authentication.
 
     The numbers of a sender increase. One that was not heard yet begins at most 10 s before the
-    newest number of its role: what a sender said that is gone cannot be sent again.
+    newest number of its role: what a sender said that is gone cannot be sent again. No number is
+    more than 10 s ahead of the receiver's clock.
 
     Parameters
     ----------
     key, name
         As of :class:`Sealer`.
+    since
+        For calls, which name no episode: since when they are heard, system time, ns. One that was
+        made before that, or more than 10 s ago, is refused: it was kept, or recorded.
 
     """
 
-    def __init__(self, key: bytes, name: str) -> None:
-        self._key = _tag(key, name.encode(), b'')
+    def __init__(self, key: bytes, name: str, since: int | None = None) -> None:
+        self._key, self._since = _tag(key, name.encode(), b''), since
+        self._forgotten = 0
         self._last: dict[tuple[int, bytes], int] = {}
         self._newest: dict[int, int] = {}
 
-    def fault(self, data: bytes) -> str:
-        """Return what is wrong with the authentication of a message; empty if it is right."""
+    def fault(self, data: bytes, now: int) -> str:
+        """
+        Return what is wrong with the authentication of a message; empty if it is right.
+
+        Parameters
+        ----------
+        data
+            The message, as it came.
+        now
+            System time, ns.
+
+        """
         body, field = data[:-_SIZE], data[-_SIZE:]
         if data[:2] != _LITTLE_ENDIAN or not body.endswith(_FULL):
             return (
@@ -143,16 +158,24 @@ class Verifier:
                 'another). It was forged, or its sender has another key file.'
             )
         role, sender, number = _WHO.unpack(who)
+        if number > now + _APART:
+            return (
+                f'its number is ahead (expected at most {now + _APART}, got {number}), and so is '
+                'the clock of its sender. Synchronise the hosts.'
+            )
         newest = self._newest.get(role, 0)
-        after = self._last.pop((role, sender), newest - _APART)
-        # The order of the dictionary is that in which senders were heard last.
-        self._last[role, sender] = max(after, number)
-        if len(self._last) > _MOST:
-            del self._last[next(iter(self._last))]
+        after = self._last.get((role, sender), max(newest - _APART, self._forgotten))
+        if self._since is not None:
+            after = max(after, self._since, now - _APART)
         if number <= after:
             return (
                 f'its number was used (expected one after {after}, got {number}). It was recorded '
                 'and sent again, or the clock of its sender is behind.'
             )
+        # The order of the dictionary is that in which senders were heard last.
+        self._last.pop((role, sender), None)
+        self._last[role, sender] = number
+        if len(self._last) > _MOST:
+            self._forgotten = max(self._forgotten, self._last.pop(next(iter(self._last))))
         self._newest[role] = max(newest, number)
         return ''

@@ -43,16 +43,20 @@ class Authenticity:
     """
 
     def __init__(self, domain: int, role: Role) -> None:
-        self._key, self._role = read_key(key_file(domain)), role
+        self._key, self._role, self._domain = read_key(key_file(domain)), role, domain
         self.keyed = self._key is not None
 
     def _sealer(self, name: str) -> Sealer:
         assert self._key is not None  # only asked for with one
-        return Sealer(self._key, name, self._role, secrets.token_bytes(7))
+        return Sealer(self._key, self._place(name), self._role, secrets.token_bytes(7))
+
+    def _place(self, name: str) -> str:
+        """Return a topic or service with its domain: simulation and robot may share a key."""
+        return f'{self._domain} {name}'
 
     def publisher(self, made: Any) -> Any:
         """Return a publisher that seals, if its messages have room for that."""
-        if not self.keyed or _FIELD not in made.msg_type.get_fields_and_field_types():
+        if not self.keyed or not _has_room(made.msg_type):
             return made
         return _SealingPublisher(made, self._sealer(made.topic_name))
 
@@ -72,16 +76,24 @@ class Authenticity:
             Fully qualified name of their topic.
 
         """
-        if self._key is None or _FIELD not in kind.get_fields_and_field_types():
+        if self._key is None or not _has_room(kind):
             return None
-        return Verifier(self._key, name).fault
+        verifier = Verifier(self._key, self._place(name))
+        return lambda data: verifier.fault(data, time.time_ns())
 
     def verifier_of_requests(self, name: str) -> Callable[[Any], str]:
         """Return the same of the requests of a service."""
         if self._key is None:
             return lambda request: ''
-        verifier = Verifier(self._key, name)
-        return lambda request: verifier.fault(_as_message(request, request.authentication))
+        verifier = Verifier(self._key, self._place(name), since=time.time_ns())
+        return lambda request: verifier.fault(
+            _as_message(request, request.authentication), time.time_ns()
+        )
+
+
+def _has_room(kind: Any) -> bool:
+    """Return whether messages of a class are sealed: their last field, and no other, is for it."""
+    return [*kind.get_fields_and_field_types()][-1:] == [_FIELD]
 
 
 class _SealingPublisher:

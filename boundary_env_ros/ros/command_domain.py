@@ -13,6 +13,8 @@ from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.isolated_node import check_domain
 
@@ -52,6 +54,12 @@ class CommandDomain(Node):
 
     def __init__(self, of: ContractNode, domain_id: int) -> None:
         check_domain(domain_id)
+        if enclaves.enabled():
+            raise LinkError(
+                'The commands have a domain of their own, and the keys of DDS Security are for '
+                f'that of the other topics alone (expected one of both, got command_domain '
+                f'{domain_id}). Start it without: the permissions keep others off the commands.'
+            )
         self._guarded = of.guarded
         context = Context()
         context.init(domain_id=domain_id)

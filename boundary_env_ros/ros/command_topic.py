@@ -20,6 +20,9 @@ from boundary_env_ros.ros.executors import let_in
 # Messages of each subscription that are let in before they are answered.
 _AT_ONCE = 64
 
+# Bytes that the end of a message may be padded with.
+_PADDING = 8
+
 
 class CommandTopic:
     """
@@ -56,7 +59,9 @@ class CommandTopic:
         domain: CommandDomain | None = None,
     ) -> None:
         self._topic, self._foreign = topic, foreign
-        self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
+        fields = [*kind.get_fields_and_field_types()]
+        self._frame = frame if 'header' in fields else None
+        self._begins_with_stamp = fields[:1] == ['header']
         self._write, slowed = message_writer(kind, self._stamped(example, 1))
         if slowed:
             node.get_logger().warning(
@@ -102,9 +107,11 @@ class CommandTopic:
             echoes.sent(body)
 
     def _on_message(self, subscription: int, data: bytes) -> None:
-        if self.is_own(data, subscription):
+        # What is longer than any of ours is not looked through: it may be very long.
+        is_longer = len(data) > len(self._last) + _PADDING and bool(self._last)
+        if not is_longer and self.is_own(data, subscription):
             return
-        differs = self._words(data) != self._words(self._last)
+        differs = is_longer or self._words(data) != self._words(self._last)
         if self._found is not None:
             self._found.add(differs)
             return
@@ -120,7 +127,7 @@ class CommandTopic:
     def _words(self, data: bytes) -> bytes:
         """Return what a message says beside its stamp, which comes first."""
         body = _body(data)
-        return body if self._frame is None else body[:2] + body[10:]
+        return body[:2] + body[10:] if self._begins_with_stamp else body
 
     def is_own(self, data: bytes, subscription: int) -> bool:
         """Return whether a message that came to a subscription was published here."""

@@ -27,18 +27,27 @@ def key_file(domain: int) -> Path:
 
 def make_key(path: Path) -> bool:
     """Make a key that its user alone can read, unless there is one; return whether it is new."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Whole or not at all: another process may read it at once, or make one itself.
-    number, name = tempfile.mkstemp(dir=path.parent)
+    name = None
     try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Whole or not at all: another process may read it at once, or make one itself.
+        number, name = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(number, 'w', encoding='ascii') as file:
             file.write(f'{secrets.token_hex(KEY_SIZE)}\n')
         os.link(name, path)
         return True
     except FileExistsError:
+        if read_key(path) is None:  # a link that leads nowhere
+            raise LinkError(f'The key file {path} leads nowhere. Remove it.') from None
         return False
+    except OSError as error:
+        raise LinkError(
+            f'The key file {path} cannot be made: {error.strerror}. Name another place by the '
+            f'variable {KEY_FILE}.'
+        ) from error
     finally:
-        Path(name).unlink()
+        if name is not None:
+            Path(name).unlink()
 
 
 def read_key(path: Path) -> bytes | None:
@@ -52,9 +61,11 @@ def read_key(path: Path) -> bytes | None:
 
     """
     try:
-        with path.open('rb') as file:
-            others = os.fstat(file.fileno()).st_mode & 0o077
-            text = file.read(4 * KEY_SIZE)
+        # A pipe that nobody writes to would be waited for.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb') as file:
+            status = os.fstat(file.fileno())
+            others = status.st_mode & 0o077
+            text = file.read(4 * KEY_SIZE) or b''
     except FileNotFoundError:
         if os.environ.get(KEY_FILE):
             raise LinkError(
@@ -64,6 +75,11 @@ def read_key(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise LinkError(f'The key file {path} cannot be read: {error.strerror}.') from error
+    if status.st_uid not in (os.geteuid(), 0):
+        raise LinkError(
+            f'The key file {path} is of another user (expected the owner {os.geteuid()}, got '
+            f'{status.st_uid}), who knows the key. Remove it, and start the nodes again.'
+        )
     if others:
         raise LinkError(
             f'The key file {path} is no secret (expected mode 600, got {others | 0o600:o}). '

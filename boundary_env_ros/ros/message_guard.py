@@ -182,10 +182,17 @@ class Incoming:
         return on_message
 
     def listen(
-        self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = False
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[..., None],
+        qos: Any,
+        *,
+        raw: bool = False,
+        fault: Callable[[bytes], str] | None = None,
     ) -> Any:
         """Make a guarded subscription; ``raw``: the callback is given the bytes of a message."""
-        guarded = self.subscription(topic, None if raw else kind, callback, 0.0)
+        guarded = self.subscription(topic, None if raw else kind, callback, 0.0, fault=fault)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
     def service(

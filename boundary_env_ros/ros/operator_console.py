@@ -129,10 +129,10 @@ def attend(
         def spin() -> None:
             own.spin(_LOOK)
 
+        contract = served_contract(own.node, spin, _WAIT).contract
+        if calls:
+            return _call_gates(own, spin, contract, calls, user)
         with suppress(KeyboardInterrupt):
-            contract = served_contract(own.node, spin, _WAIT).contract
-            if calls:
-                return _call_gates(own, spin, contract, calls, user)
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
         _say('')
     return 0
@@ -187,13 +187,15 @@ class _Terminal:
         self._answered: tuple[str, str, float] = ('', '', 0.0)
         self._stopped: set[str] = set()
         incoming = Incoming(node)
+        authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
         for agent in contract.agents:
             for kind, name, hear in (
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status),
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
                 topic = contract.topic_of(agent, name)
-                incoming.listen(kind, topic, hear, names.LATCHED_MANY)
+                fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
+                incoming.listen(kind, topic, hear, names.LATCHED_MANY, fault=fault)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)

@@ -138,14 +138,20 @@ def _run(command: list[str], domain_id: int) -> bool:
     """Return whether SROS2 is there, which has then made what it was asked for."""
     if shutil.which(command[0]) is None:
         return False
-    made = subprocess.run(
-        command,
-        env={**os.environ, 'ROS_DOMAIN_ID': str(domain_id)},
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE,
-        check=False,
-    )
+    try:
+        made = subprocess.run(
+            command,
+            env={**os.environ, 'ROS_DOMAIN_ID': str(domain_id)},
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BoundaryError(
+            f'SROS2 did not make the keystore within {_PATIENCE:g} s. Try '
+            f'`{shlex.join(command)}` by hand.'
+        ) from None
     if "invalid choice: 'security'" in made.stderr:
         return False
     if made.returncode:

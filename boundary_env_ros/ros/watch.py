@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.step_timing import StepTiming
 from boundary_env_ros.core.records.decision import GateState, GateStatus
@@ -20,6 +21,7 @@ from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.facade.info import reasons_of
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.conversions import from_bytes, message_of
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -96,13 +98,15 @@ class LiveState:
         self._last: dict[str, Any] = {}
         self._steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
         incoming = Incoming(node)
+        authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
 
         def listen(kind: Any, topic: str, qos: Any, take: Callable[[bytes], Any]) -> None:
             def taken(data: bytes) -> None:
                 self._heard[topic] = time.monotonic()
                 self._last[topic] = take(data)
 
-            incoming.listen(kind, topic, taken, qos, raw=True)
+            fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
+            incoming.listen(kind, topic, taken, qos, raw=True, fault=fault)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)

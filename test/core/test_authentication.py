@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -32,7 +34,7 @@ def test_messages_of_a_sender_are_taken_in_their_order(verifier: Verifier) -> No
     sender = sealer()
     # Its clock may stand still, or go back.
     for now in (_NOW, _NOW, _NOW - 1, _NOW + 5):
-        assert not verifier.fault(sender.seal(_MESSAGE, now))
+        assert not verifier.fault(sender.seal(_MESSAGE, now), _NOW)
 
 
 @pytest.mark.parametrize(
@@ -47,42 +49,42 @@ def test_messages_of_a_sender_are_taken_in_their_order(verifier: Verifier) -> No
     ids=['untagged', 'another key', 'another topic', 'another byte order', 'empty'],
 )
 def test_what_bears_no_right_authentication_is_refused(verifier: Verifier, forged: bytes) -> None:
-    assert verifier.fault(forged)
+    assert verifier.fault(forged, _NOW)
 
 
 @given(at=st.integers(4, len(_MESSAGE) + 47), flip=st.integers(1, 255))
 def test_a_message_of_which_any_byte_was_changed_is_refused(at: int, flip: int) -> None:
     sealed = bytearray(sealer().seal(_MESSAGE, _NOW))
     sealed[at] ^= flip
-    assert Verifier(_KEY, _TOPIC).fault(bytes(sealed))
+    assert Verifier(_KEY, _TOPIC).fault(bytes(sealed), _NOW)
 
 
 def test_the_options_of_the_middleware_are_not_the_senders(verifier: Verifier) -> None:
     sealed = bytearray(sealer().seal(_MESSAGE, _NOW))
     sealed[3] = 3
-    assert not verifier.fault(bytes(sealed))
+    assert not verifier.fault(bytes(sealed), _NOW)
 
 
 def test_a_message_that_is_sent_again_is_refused(verifier: Verifier) -> None:
     sender = sealer()
     first, second = (sender.seal(_MESSAGE, _NOW + i) for i in range(2))
-    assert not verifier.fault(first)
-    assert not verifier.fault(second)
-    assert 'its number was used' in verifier.fault(first)
-    assert 'its number was used' in verifier.fault(second)
+    assert not verifier.fault(first, _NOW)
+    assert not verifier.fault(second, _NOW)
+    assert 'its number was used' in verifier.fault(first, _NOW)
+    assert 'its number was used' in verifier.fault(second, _NOW)
 
 
 def test_what_a_sender_said_that_is_gone_cannot_be_sent_again(verifier: Verifier) -> None:
     before = sealer(sender=b'b' * 7).seal(_MESSAGE, _NOW - 60 * NANOSECONDS)
-    assert not verifier.fault(sealer().seal(_MESSAGE, _NOW))
-    assert 'its number was used' in verifier.fault(before)
+    assert not verifier.fault(sealer().seal(_MESSAGE, _NOW), _NOW)
+    assert 'its number was used' in verifier.fault(before, _NOW)
 
 
 def test_two_clients_whose_clocks_differ_a_little_are_both_heard(verifier: Verifier) -> None:
     ahead, behind = sealer(), sealer(sender=b'b' * 7)
     for i in range(3):
-        assert not verifier.fault(ahead.seal(_MESSAGE, _NOW + i))
-        assert not verifier.fault(behind.seal(_MESSAGE, _NOW + i - 5 * NANOSECONDS))
+        assert not verifier.fault(ahead.seal(_MESSAGE, _NOW + i), _NOW)
+        assert not verifier.fault(behind.seal(_MESSAGE, _NOW + i - 5 * NANOSECONDS), _NOW)
 
 
 def test_what_the_recorder_said_long_ago_is_taken_beside_the_environment(
@@ -90,15 +92,50 @@ def test_what_the_recorder_said_long_ago_is_taken_beside_the_environment(
 ) -> None:
     """Both latch the status of an episode, and a client that comes late hears both."""
     said = sealer(role=Role.RECORDER, sender=b'b' * 7).seal(_MESSAGE, _NOW - 3600 * NANOSECONDS)
-    assert not verifier.fault(sealer(role=Role.ENVIRONMENT).seal(_MESSAGE, _NOW))
-    assert not verifier.fault(said)
+    assert not verifier.fault(sealer(role=Role.ENVIRONMENT).seal(_MESSAGE, _NOW), _NOW)
+    assert not verifier.fault(said, _NOW)
 
 
 def test_many_senders_are_remembered_and_no_more(verifier: Verifier) -> None:
     old = sealer().seal(_MESSAGE, _NOW)
-    assert not verifier.fault(old)
+    assert not verifier.fault(old, _NOW)
     for i in range(2000):
         other = sealer(sender=i.to_bytes(7, 'big'))
-        assert not verifier.fault(other.seal(_MESSAGE, _NOW + i * NANOSECONDS))
+        now = _NOW + i * NANOSECONDS
+        assert not verifier.fault(other.seal(_MESSAGE, now), now)
     assert len(verifier._last) <= 1000
-    assert verifier.fault(old), 'a sender that was forgotten is not heard again'
+    assert verifier.fault(old, _NOW), 'a sender that was forgotten is not heard again'
+
+
+def test_those_that_are_refused_push_out_nobody_who_is_heard(verifier: Verifier) -> None:
+    live = sealer()
+    assert not verifier.fault(live.seal(_MESSAGE, _NOW), _NOW)
+    for i in range(1001):
+        old = sealer(sender=i.to_bytes(7, 'big')).seal(_MESSAGE, _NOW - 60 * NANOSECONDS)
+        assert verifier.fault(old, _NOW)
+    assert list(verifier._last.values()) == [_NOW]
+
+
+def test_a_clock_that_is_ahead_locks_nobody_else_out(verifier: Verifier) -> None:
+    ahead = sealer(sender=b'b' * 7).seal(_MESSAGE, _NOW + 3600 * NANOSECONDS)
+    assert 'its number is ahead' in verifier.fault(ahead, _NOW)
+    assert not verifier.fault(sealer().seal(_MESSAGE, _NOW), _NOW)
+
+
+def test_a_call_that_was_recorded_or_kept_is_refused_by_a_gate_that_knows_nothing_of_it() -> None:
+    call = sealer().seal(_MESSAGE, _NOW)
+    assert not Verifier(_KEY, _TOPIC, since=_NOW - 1).fault(call, _NOW)
+    assert 'was recorded' in Verifier(_KEY, _TOPIC, since=_NOW).fault(call, _NOW)
+    late = Verifier(_KEY, _TOPIC, since=_NOW - 1)
+    assert 'was recorded' in late.fault(call, _NOW + 11 * NANOSECONDS)
+
+
+def test_the_field_is_the_last_of_every_message_and_request_that_has_it() -> None:
+    found = 0
+    for path in sorted(Path(__file__).parents[2].glob('[ms][sr][gv]/*.[ms]*')):
+        request = path.read_text(encoding='utf-8').split('\n---')[0]
+        names = [line.split()[1] for line in request.splitlines() if line and line[0] != '#']
+        if 'authentication' in names:
+            found += 1
+            assert names.index('authentication') == len(names) - 1, path.name
+    assert found == 9

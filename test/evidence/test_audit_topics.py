@@ -138,6 +138,18 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
     assert 'values-from-sensors' in audit_path(tmp_path / 'liar').counts
 
 
+def test_messages_that_the_recorder_refused_as_forged_are_told(tmp_path: Path, tape: Tape) -> None:
+    said = [
+        replace(sent, what={**sent.what, 'refused': 3})
+        if sent.topic == '/boundary/recorder_status'
+        else sent
+        for sent in tape
+    ]
+    write_bag(tmp_path / 'bag', said)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {'authentic': 1}, f'\n{report}'
+
+
 class StarvedBench(Bench):
     """A bench whose gate and environment receive nothing for a while, though their timers run."""
 

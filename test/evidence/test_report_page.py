@@ -601,7 +601,7 @@ def test_command_overwrites_nothing_and_says_so_before_it_reads(
     assert 'exists already, not overwritten' in capsys.readouterr().err
     assert place.read_text() == 'precious'
     assert main(['report', str(tmp_path / 'no run')]) == 2
-    assert 'give one of -o PAGE.html, --text and --json' in capsys.readouterr().err
+    assert 'give one of -o PAGE.html, --rrd FILE, --text and --json' in capsys.readouterr().err
 
 
 def test_labels_are_short_and_apart(contract: Contract) -> None:

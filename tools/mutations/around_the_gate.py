@@ -286,7 +286,7 @@ _NODES = (
     Mutation(
         'A command that the gate did not send stops the robot',
         'ros/command_topic.py',
-        '        if self.is_own(data, subscription):',
+        '        if not is_longer and self.is_own(data, subscription):',
         '        if True:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
     ),

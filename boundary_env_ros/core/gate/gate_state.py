@@ -111,9 +111,9 @@ class ReducerState:
 
     @property
     def answers_foreign(self) -> bool:
-        """Whether the last command is a stop at rest because of another publisher."""
-        rests = self.commands.command is not None and not self.moving
-        return rests and self.stopping and Reason.FOREIGN_PUBLISHER in self.reasons
+        """Whether the last command is a stop because of another publisher."""
+        sent = self.commands.command is not None
+        return sent and self.stopping and Reason.FOREIGN_PUBLISHER in self.reasons
 
     @property
     def probing(self) -> bool:

@@ -74,8 +74,8 @@ class LeaseState:
         """
         if self.emergency:
             raise RequestRejected(
-                'The emergency stop is latched. Release it, then call '
-                'safety_gate/clear_emergency_stop.',
+                'The emergency stop is latched. Release it, then run '
+                '`boundary-env operator --release`.',
                 ResultCode.EMERGENCY_STOPPED,
             )
 

@@ -166,8 +166,8 @@ class Reducer:
         raise RequestRejected(
             'The timeout of the drivers is not known: '
             + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
-            + 'Start the nodes with `boundary-env up --probe`, or call ~/probe_driver: the robot '
-            'moves by the command `driver_timeout_probe` of the contract.',
+            + 'Start the nodes with `boundary-env up --probe`, or run `boundary-env operator '
+            '--probe`: the robot moves by the command `driver_timeout_probe` of the contract.',
             ResultCode.NOT_PROBED,
         )
 
@@ -211,6 +211,9 @@ class Reducer:
         status, lease_state, now = event.status, state.lease_state, event.now
         if (status.id.digest, status.id.agent) != (lease_state.digest, lease_state.agent):
             return state, ()
+        lease = lease_state.lease
+        if status.state.over and lease is not None and status.id.episode_id != lease.episode_id:
+            return state, ()  # the end of another episode ends nothing of this one
         was_running, before = lease_state.running, lease_state.episode
         lease_state = replace(lease_state, episode=status)
         state = replace(state, lease_state=lease_state, heard_environment=now.steady)
@@ -245,7 +248,11 @@ class Reducer:
         if leased or event.only_stricter:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
             timeout = limits.safety.command_timeout
-            why = 'it is while a lease is out' if leased else 'it is; ~/loosen needs the key'
+            why = (
+                'it is while a lease is out'
+                if leased
+                else 'it is; `boundary-env operator --loosen` needs the key'
+            )
             refuse_looser(state.limits, numbers, timeout, why)
         return replace(state, limits=limits, runtime_limits=event.runtime_limits), ()
 
@@ -275,7 +282,8 @@ class Reducer:
         """
         Decide on a command of another, as the timer would now.
 
-        A stop at rest stands; the caller says it again, and it is decided anew once a period.
+        A stop stands; the caller says it again. It is decided anew as often as by the timer while
+        it brakes, at rest once a period.
         """
         if self._foreign is OnForeignPublisher.REPORT:
             return state, ()
@@ -287,8 +295,12 @@ class Reducer:
                 return state, ()  # people drive by hand between two episodes
             # It may have moved since the last command: a place that stops stays where it is now.
             state = _braking_for_nobody(replace(state, commands=state.commands.dropped()))
-        elif state.answers_foreign and not state.commands.due(event.now, self._contract.period):
-            return state, ()
+        elif state.answers_foreign:
+            safety = self._contract.safety
+            if not state.commands.due(
+                event.now, safety.gate_period if state.moving else self._contract.period
+            ):
+                return state, ()
         return self._run_timer(state, event)
 
     def _start_timer(self, state: ReducerState, event: TimerStarted) -> Step:

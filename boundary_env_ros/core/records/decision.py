@@ -91,7 +91,10 @@ class Reason(IntEnum):
     COMMAND_LATE = 19, 'no new action came in time; the last command is held'
     COMMAND_TIMEOUT = 20, 'the policy has been silent for too long'
     ENVIRONMENT_TIMEOUT = 21, 'the environment has been silent for too long'
-    EMERGENCY_STOP = 22, 'the emergency stop is latched; release it, call clear_emergency_stop'
+    EMERGENCY_STOP = (
+        22,
+        'the emergency stop is latched; release it, then run `boundary-env operator --release`',
+    )
     EPISODE_OVER = 23, 'the episode is over, or its lease has ended'
     FOREIGN_PUBLISHER = 24, 'another publisher was found on a topic that only one may have'
     LATENCY_BUDGET = 25, 'the latency budget was exceeded too often'

@@ -56,6 +56,11 @@ class Gr00tWire:
         self._socket.connect(f'tcp://{self.address}')
         said: Mapping[str, Any] = self._call('get_modality_config', timeout)
         for kind in _KINDS:
+            if kind not in said:
+                raise BoundaryError(
+                    f'The server has no {kind} (expected {", ".join(_KINDS)}, got '
+                    f'{one_line(", ".join(map(str, said)))}).'
+                )
             if len(said[kind]['delta_indices']) != 1:
                 raise BoundaryError(
                     f'The policy looks back (expected one observation of {kind}, got those at '

@@ -99,7 +99,7 @@ class LeRobotWire:
         """Let the server forget what it was sent; once, load the policy."""
         self._ready(timeout)
         if not self._loaded:
-            features = {key: _feature(key, v) for key, v in example.items() if key != 'task'}
+            features = {k: _feature(k, v) for k, v in example.items() if not isinstance(v, str)}
             config = self._helpers.RemotePolicyConfig(lerobot_features=features, **self._policy)
             setup = self._messages.PolicySetup(data=pickle.dumps(config))
             self._call(self._stub.SendPolicyInstructions, setup, timeout)

@@ -316,7 +316,8 @@ class PolicyKeys:
 
         """
         low, high = self._space.low, self._space.high
-        beyond = np.maximum(low - actions, actions - high).max(axis=0) / (high - low)
+        width = np.where(np.isfinite(high - low) & (high > low), high - low, np.inf)
+        beyond = np.maximum(low - actions, actions - high).max(axis=0) / width
         worst = int(beyond.argmax())
         if beyond[worst] > 1.0:
             raise BoundaryError(
@@ -333,6 +334,11 @@ class PolicyKeys:
                 f'{one_line(", ".join(map(str, answer))) or "none"}).'
             )
         spec, array = self._outputs[key], np.asarray(answer[key])
+        if min(spec.select, default=0) < 0:
+            raise BoundaryError(
+                f'action {key!r}.select has other places (expected 0 or more, got '
+                f'{list(spec.select)}).'
+            )
         if array.ndim == 3 and len(array) == 1:  # a batch of one
             array = array[0]
         if array.dtype.kind not in 'fiu' or array.ndim not in (1, 2) or not array.size:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 import json
+import math
 from pathlib import Path
 import time
 from typing import Any, Protocol
@@ -113,6 +114,13 @@ class ServedPolicy:
         any_range: bool = False,
     ) -> None:
         self._wire, self._connect = wire, connect
+        for name, seconds in (('timeout', timeout), ('connect', connect)):
+            is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+            if seconds is not None and not (is_number and 0.0 < seconds < math.inf):
+                raise BoundaryError(
+                    f'The option {name} is no duration (expected seconds above 0, got '
+                    f'{seconds!r}).'
+                )
         self._timeout = policy_limit(loaded.contract) if timeout is None else timeout
         self._open = False
         self._instruction = ''
@@ -251,6 +259,8 @@ class ServedPolicy:
 def _read(mapping: str | dict[str, Any] | None) -> dict[str, Any]:
     if mapping is None or isinstance(mapping, dict):
         return mapping or {}
+    if not isinstance(mapping, str):
+        raise BoundaryError(f'The option mapping is no file (expected its name, got {mapping!r}).')
     try:
         data = load_yaml(read_file(Path(mapping), _MAPPING), mapping)
     except OSError as error:

@@ -219,6 +219,10 @@ class Recorder(ContractNode):
             self._finish_episode()
             self._end()
 
+    def busy(self) -> str:
+        """Return whether an episode is recorded; empty if none is."""
+        return 'an episode is recorded' if self._active and self.recording.episode_runs else ''
+
     def cleanup(self) -> None:
         """Let go of the files and of everything that :meth:`configure` made."""
         self._close()

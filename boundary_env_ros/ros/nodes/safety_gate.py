@@ -306,12 +306,14 @@ class SafetyGate(ContractNode):
         self._active, self._world_moves = True, False
         self._look_around()
         self._say()
-        if self.gate.to_probe and self.value('probe_on_activation'):
+        if self.gate.to_probe and self.value('probe_on_activation') and not self._probed:
+            # Once in the life of a process: who activates it again has not asked for a motion.
+            self._probed = True
             self._probe_at_once()
         elif self.gate.to_probe and self.gate.state.probe is None:
             self.get_logger().warning(
                 'The timeout of the drivers is not measured yet: until `boundary-env up --probe` '
-                'or ~/probe_driver has, the gate is not armed.'
+                'or `boundary-env operator --probe` has, the gate is not armed.'
             )
 
     def _probe_at_once(self) -> None:
@@ -320,8 +322,8 @@ class SafetyGate(ContractNode):
             self.gate.apply(ProbeDrivers(now=self.clock.now()))
         except RequestRejected as refusal:
             self.get_logger().error(
-                f'The drivers are not probed on activation: {refusal} Until ~/probe_driver has '
-                'measured them, the gate is not armed.'
+                f'The drivers are not probed on activation: {refusal} Until '
+                '`boundary-env operator --probe` has measured them, the gate is not armed.'
             )
 
     def deactivate(self) -> None:
@@ -370,6 +372,7 @@ class SafetyGate(ContractNode):
     _pressed = False
     _latched = False
     _loosened = False
+    _probed = False
     _ticked: int | None = None
     # Whether the world (lockstep) answers a command: until it says how far it has come, only the
     # newest message of each sensor counts.
@@ -709,7 +712,7 @@ class SafetyGate(ContractNode):
         self.gate.apply(EmergencyStop(pressed=self._pressed, now=self.clock.now()))
         response.success = True
         response.message = (
-            'The emergency stop is latched. safety_gate/clear_emergency_stop releases it.'
+            'The emergency stop is latched. `boundary-env operator --release` releases it.'
         )
         return response
 
@@ -809,8 +812,12 @@ class SafetyGate(ContractNode):
     def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         """Take stricter limits, all or none."""
         changes = {p.name: p.value for p in parameters if p.name.startswith('stricter.')}
-        if not changes or self._gate is None:
+        if not changes:
             return SetParametersResult(successful=True)
+        if self._gate is None:
+            # Nothing is there that tells a stricter limit from a looser one.
+            why = 'Configure the gate, then make its limits stricter.' if self.keyed else ''
+            return SetParametersResult(successful=not why, reason=why)
         if len(changes) < len(parameters):
             # Another may be refused when these are in force.
             return SetParametersResult(

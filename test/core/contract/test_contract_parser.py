@@ -277,8 +277,9 @@ def test_the_timeouts_follow_from_the_period(
     put(data, ('action', 'base', 'driver_timeout'), 1.0)
     drop(data, ('safety',))
     safety = parse(data).safety
-    for name in ('command', 'environment', 'sensor'):
+    for name in ('command', 'sensor'):
         assert getattr(safety, f'{name}_timeout') == pytest.approx(deadman), name
+    assert safety.environment_timeout == pytest.approx(max(0.25, deadman))
     assert safety.max_action_age == pytest.approx(deadman)
     assert safety.gate_timeout == safety.robot_timeout == pytest.approx(max(0.5, 4 * period))
     assert safety.hold_timeout == pytest.approx(hold_timeout)

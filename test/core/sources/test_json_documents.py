@@ -32,7 +32,7 @@ from boundary_env_ros.core.sources.json_documents import checker, MOST_BYTES, sc
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.storage.contract_file import load
 
-DESK = load(Path(__file__).parents[2] / 'examples/invoice_desk.yaml').contract
+DESK = load(Path(__file__).parents[3] / 'examples/invoice_desk.yaml').contract
 RULES = DocumentRules(DESK)
 ASK = {'type': 'ask', 'number': 1, 'question': 'Why?'}
 

@@ -34,7 +34,7 @@ def test_core_imports_the_standard_library_and_numpy_only() -> None:
     assert len(CORE) > 50
     # Where it is used: doc/decisions/0016-ruckig-proposes.md
     # Documents alone need jsonschema, which is imported when a contract has some.
-    assert found == {'motion_profile: ruckig', 'documents: jsonschema'}
+    assert found == {'motion_profile: ruckig', 'json_documents: jsonschema'}
 
 
 def test_importing_every_part_but_ros_loads_no_ros() -> None:

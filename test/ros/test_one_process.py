@@ -34,7 +34,7 @@ class Failing(Sound):
         self.every(0.05, lambda: 1 / 0)
 
 def make(kind):
-    node = kind(kind.__name__.lower(), 'none')
+    node = kind(kind.__name__.lower(), 'robot')
     node.trigger_configure()
     node.trigger_activate()
     return node

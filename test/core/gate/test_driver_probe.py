@@ -104,7 +104,7 @@ def test_nobody_arms_a_gate_that_has_not_probed_its_drivers() -> None:
     bench = Bench(contract())
     refusal = refused(bench)
     assert refusal.code is ResultCode.NOT_PROBED
-    assert '~/probe_driver' in str(refusal)
+    assert 'operator --probe' in str(refusal)
     assert bench.gate.to_probe
 
 

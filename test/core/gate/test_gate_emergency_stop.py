@@ -60,7 +60,7 @@ def test_a_latched_emergency_stop_refuses_arming(bench: Bench) -> None:
     bench.release()
     bench.finish()
     bench.say(EpisodeState.RESETTING, 'second')
-    assert 'Release it, then call safety_gate/clear_emergency_stop' in bench.refused()
+    assert 'Release it, then run `boundary-env operator --release`' in bench.refused()
 
 
 def test_clearing_the_emergency_stop_does_not_cut_short_the_braking(bench: Bench) -> None:

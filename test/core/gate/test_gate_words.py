@@ -41,8 +41,8 @@ def test_what_is_not_known_is_left_out() -> None:
         rule='emergency_stop', outcome=Verdict.STOPPED, reason=Reason.EMERGENCY_STOP
     )
     assert sentence(result, DIMENSIONS) == (
-        'STOPPED by emergency_stop: the emergency stop is latched; release it, call '
-        'clear_emergency_stop'
+        'STOPPED by emergency_stop: the emergency stop is latched; release it, then run '
+        '`boundary-env operator --release`'
     )
     late = RuleResult(
         rule='environment', outcome=Verdict.STOPPED, reason=Reason.ENVIRONMENT_TIMEOUT,

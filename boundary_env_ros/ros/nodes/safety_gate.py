@@ -307,8 +307,6 @@ class SafetyGate(ContractNode):
         self._look_around()
         self._say()
         if self.gate.to_probe and self.value('probe_on_activation') and not self._probed:
-            # Once in the life of a process: who activates it again has not asked for a motion.
-            self._probed = True
             self._probe_at_once()
         elif self.gate.to_probe and self.gate.state.probe is None:
             self.get_logger().warning(
@@ -320,6 +318,8 @@ class SafetyGate(ContractNode):
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
         try:
             self.gate.apply(ProbeDrivers(now=self.clock.now()))
+            # Once in the life of a process: who activates it again has not asked for a motion.
+            self._probed = True
         except RequestRejected as refusal:
             self.get_logger().error(
                 f'The drivers are not probed on activation: {refusal} Until '

@@ -109,6 +109,11 @@ def authentication_of(sealed: bytes) -> bytes:
     return sealed[-_SIZE:]
 
 
+def sender_of(authentication: bytes) -> bytes:
+    """Return role and name of who filled in a field; empty if nobody did."""
+    return authentication[: _WHO.size - 8]
+
+
 class Verifier:
     """
     Tells the messages of a topic, or the requests of a service, that bear a right authentication.

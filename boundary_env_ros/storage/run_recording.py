@@ -18,6 +18,7 @@ import json
 import time
 from typing import Any, TypeGuard
 
+from boundary_env_ros.core.authentication import sender_of
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
@@ -196,7 +197,9 @@ class RunRecording:
             # Each gate counts its own.
             f'{_OWN}/GateDecision': (
                 DecodedMessage,
-                lambda decision, now: self._losses.decision(decision.sequence, name),
+                lambda decision, now: self._losses.decision(
+                    decision.sequence, name, sender_of(decision.authentication)
+                ),
             ),
             'rosgraph_msgs/msg/Clock': (DecodedMessage, self._on_clock),
         }

@@ -24,7 +24,7 @@ class LossCount:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._sequences: dict[str, int] = {}
+        self._sequences: dict[str, dict[bytes, int]] = {}
         self._steps: dict[str, StepId] = {}
 
     def transition(self, step: StepId) -> None:
@@ -40,13 +40,18 @@ class LossCount:
             self.lost += step.step - last.step - 1
         self._steps[step.agent] = step
 
-    def decision(self, sequence: int, gate: str = '') -> None:
-        """Take the number of a decision of a gate, which counts from 1 in each process."""
-        last = self._sequences.get(gate)
-        if last is not None:
+    def decision(self, sequence: int, gate: str = '', sender: bytes = b'') -> None:
+        """
+        Take the number of a decision of a gate, which counts from 1 in each process.
+
+        Two processes of one gate are told apart by their ``sender``, if they have a key.
+        """
+        numbers = self._sequences.setdefault(gate, {})
+        if numbers:
             # A number that does not grow is that of a gate that was started again.
+            last = numbers.get(sender, 0)
             self.lost += max(sequence - (last + 1 if sequence > last else 1), 0)
-        self._sequences[gate] = sequence
+        numbers[sender] = sequence
 
 
 class EnvironmentWatch:

@@ -78,6 +78,17 @@ def test_each_gate_counts_its_own_decisions() -> None:
     assert count.lost == 2
 
 
+def test_two_processes_of_one_gate_that_take_turns_lose_nothing() -> None:
+    count = LossCount()
+    for sequence, sender in ((30, b'a'), (1, b'b'), (31, b'a'), (2, b'b'), (3, b'b'), (32, b'a')):
+        count.decision(sequence, 'gate', sender)
+    assert count.lost == 0
+    count.decision(6, 'gate', b'b')
+    assert count.lost == 2
+    count.decision(4, 'gate', b'c')  # started again, and not heard from its first on
+    assert count.lost == 5
+
+
 @pytest.mark.parametrize(
     ('steps', 'lost'),
     [

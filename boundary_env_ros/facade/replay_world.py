@@ -37,7 +37,6 @@ from boundary_env_ros.facade.steps import (
 from boundary_env_ros.facade.world import agent_of, check_open, check_running, World
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import RecordSource
@@ -408,9 +407,9 @@ class ReplayWorld(World):
         unresolved: list[str] = []
         for spec in self._specs:
             reference = next(f.image for f in transition.after if f.name == spec.name)
-            message = None if reference is None else self._pictures.message(reference, log_time)
-            if message is not None:
-                images[spec.name] = pixels_of(spec, message)
+            pixels = self._pictures.pixels(spec, reference, log_time)
+            if pixels is not None:
+                images[spec.name] = pixels
                 continue
             unresolved.append(spec.name)
             if self._last is not None:

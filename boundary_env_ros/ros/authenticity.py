@@ -96,11 +96,18 @@ def _has_room(kind: Any) -> bool:
     return [*kind.get_fields_and_field_types()][-1:] == [_FIELD]
 
 
-class _SealingPublisher:
-    """A publisher of messages, given as such or as bytes, that seals each of them."""
+class _Sealing:
+    """What was made, but for what it sends."""
 
     def __init__(self, made: Any, sealer: Sealer) -> None:
         self._made, self._sealer = made, sealer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+
+class _SealingPublisher(_Sealing):
+    """A publisher of messages, given as such or as bytes, that seals each of them."""
 
     def publish(self, message: Any) -> None:
         if not isinstance(message, bytes):
@@ -108,23 +115,14 @@ class _SealingPublisher:
             message = serialize_message(message)
         self._made.publish(self._sealer.seal(message, time.time_ns()))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
 
-
-class _SealingClient:
+class _SealingClient(_Sealing):
     """A client of a service that seals a request whenever it is sent: again is another one."""
-
-    def __init__(self, made: Any, sealer: Sealer) -> None:
-        self._made, self._sealer = made, sealer
 
     def call_async(self, request: Any) -> Any:
         sealed = self._sealer.seal(_as_message(request), time.time_ns())
         request.authentication = authentication_of(sealed)
         return self._made.call_async(request)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
 
 
 def _as_message(request: Any, authentication: Any = b'') -> bytes:

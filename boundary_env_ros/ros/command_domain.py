@@ -63,15 +63,19 @@ class CommandDomain(Node):
         self._guarded = of.guarded
         context = Context()
         context.init(domain_id=domain_id)
-        super().__init__(
-            of.get_name(),
-            namespace=of.get_namespace(),
-            context=context,
-            # Of a process that is renamed; topics come with their full names.
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
+        try:
+            super().__init__(
+                of.get_name(),
+                namespace=of.get_namespace(),
+                context=context,
+                # Of a process that is renamed; topics come with their full names.
+                use_global_arguments=False,
+                enable_rosout=False,
+                start_parameter_services=False,
+            )
+        except BaseException:
+            context.try_shutdown()
+            raise
         executor = of.executor
         executor.add_node(self)
         of.own(partial(CommandDomain._leave, executor=executor), self)

@@ -108,7 +108,7 @@ class CommandTopic:
 
     def _on_message(self, subscription: int, data: bytes) -> None:
         # What is longer than any of ours is not looked through: it may be very long.
-        is_longer = len(data) > len(self._last) + _PADDING and bool(self._last)
+        is_longer = len(data) > len(self._last) + _PADDING
         if not is_longer and self.is_own(data, subscription):
             return
         differs = is_longer or self._words(data) != self._words(self._last)

@@ -126,7 +126,7 @@ class ContractNode(LifecycleNode):
 
     def __init__(self, name: str, role: str, **options: Any) -> None:
         # rclpy makes the first subscriptions and services itself.
-        self._incoming = Incoming(self, self._vital(self.urgent))
+        self.incoming = Incoming(self, self._vital(self.urgent))
         super().__init__(name, **options)
         self._role = role
         self._peers: dict[str, str] = {}
@@ -192,7 +192,7 @@ class ContractNode(LifecycleNode):
         """
         kind = None if raw else msg_type
         fault = self.fault_of(msg_type, topic)
-        guarded = self._incoming.subscription(topic, kind, callback, rate, most, fault)
+        guarded = self.incoming.subscription(topic, kind, callback, rate, most, fault)
         silent = SubscriptionEventCallbacks(use_default_callbacks=False)
         options.setdefault('event_callbacks', silent)
         return super().create_subscription(
@@ -221,14 +221,14 @@ class ContractNode(LifecycleNode):
         **options: Any,
     ) -> Any:
         """Create a service behind the guard of the node, which refuses a flood of requests."""
-        guarded = self._incoming.service(srv_name, srv_type, callback, RATE)
+        guarded = self.incoming.service(srv_name, srv_type, callback, RATE)
         return super().create_service(srv_type, srv_name, guarded, **options)
 
     def add_on_set_parameters_callback(
         self, callback: Callable[[list[Parameter]], SetParametersResult]
     ) -> None:
         """Have parameters looked at, behind the guard of the node."""
-        super().add_on_set_parameters_callback(self._incoming.parameters(callback))
+        super().add_on_set_parameters_callback(self.incoming.parameters(callback))
 
     def _on_clock_parameter(self, parameters: list[Parameter]) -> SetParametersResult:
         """Keep a configured node on the clock that its contract asks for."""
@@ -370,7 +370,7 @@ class ContractNode(LifecycleNode):
             'digest': self.loaded.digest,
             'messages that could not be read': self.refused,
             'authentic': 'by the key' if self.keyed else 'anybody is heard: there is no key',
-            'forged messages': self.forged,
+            'forged messages': self.incoming.forged,
         }
         level = ERROR if said else OK
         yield condition(f'{self.path}: node', level, said or 'active', values)
@@ -594,30 +594,21 @@ class ContractNode(LifecycleNode):
 
     def guarded(self, topic: str, kind: Any, callback: Callable[..., None]) -> Any:
         """Return a callback behind the guard of the node, for the bytes of a kind of message."""
-        return self._incoming.subscription(topic, kind, callback, 0.0)
+        return self.incoming.subscription(topic, kind, callback, 0.0)
 
     def refuse(self, what: str, error: Exception) -> None:
         """Count and log something that has arrived and could not be taken."""
-        self._incoming.refuse(what, error)
+        self.incoming.refuse(what, error)
 
     @property
     def refused(self) -> int:
         """How many messages, requests and parameters were refused since the process began."""
-        return self._incoming.refused
+        return self.incoming.refused
 
     @property
     def keyed(self) -> bool:
         """Whether the node has the key of the boundary."""
         return self.authenticity is not None and self.authenticity.keyed
-
-    @property
-    def forged(self) -> int:
-        """How many messages and requests were refused that bore no right authentication."""
-        return self._incoming.forged
-
-    def refuse_forged(self, name: str, fault: str) -> None:
-        """Count and log something that bears no right authentication."""
-        self._incoming.refuse_forged(name, fault)
 
     def add_service_of_ours(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
@@ -628,7 +619,7 @@ class ContractNode(LifecycleNode):
 
         def on_request(request: Any, response: Any) -> Any:
             if problem := fault(request):
-                self.refuse_forged(name, problem)
+                self.incoming.refuse_forged(name, problem)
                 raise RequestRejected(f'The call is refused: {problem}', ResultCode.NOT_AUTHENTIC)
             return callback(request, response)
 

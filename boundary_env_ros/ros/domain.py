@@ -1,9 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Finding a ROS domain that is not in use on this machine."""
+"""Which ROS domain a process is in, and one that is not in use on this machine."""
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 
@@ -12,6 +13,22 @@ from boundary_env_ros.errors import LinkError
 # Domains whose ports lie below the ephemeral range of Linux.
 _DOMAINS = range(1, 102)
 _PORT_BASE, _DOMAIN_GAIN, _UNICAST = 7400, 250, 10
+
+
+def own_domain() -> int:
+    """
+    Return the domain that the environment of this process names; 0 if it names none.
+
+    Raises
+    ------
+    LinkError
+        If ``ROS_DOMAIN_ID`` is no number.
+
+    """
+    said = os.environ.get('ROS_DOMAIN_ID') or '0'
+    if not said.isdecimal():
+        raise LinkError(f'ROS_DOMAIN_ID is no domain (expected a number, got {said!r}). Set it.')
+    return int(said)
 
 
 def free_domain() -> int:

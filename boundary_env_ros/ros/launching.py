@@ -34,6 +34,7 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
+from boundary_env_ros.ros.domain import own_domain
 from boundary_env_ros.ros.key_file import key_file, make_key
 from boundary_env_ros.ros.processes import boundary_nodes
 from boundary_env_ros.storage.contract_file import load
@@ -187,7 +188,7 @@ class Boundary(Action):
             enclaves.require_security()
         if enclaves.enabled():
             _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
-        make_key(key_file(int(os.environ.get('ROS_DOMAIN_ID') or 0)))
+        make_key(key_file(own_domain()))
         # Now, since a launch file that includes several may give each other arguments.
         pacing = Pacing.__members__.get(given('pacing').upper())
         contract = load(given('contract'), pacing).contract

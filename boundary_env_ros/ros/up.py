@@ -14,6 +14,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.ros.domain import own_domain
 from boundary_env_ros.ros.enclaves import enabled, require_security
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
@@ -106,7 +107,7 @@ def up(
             '--one-process). Leave --one-process out.'
         )
     place = None if no_record else new_run(run, loaded.contract.name)
-    domain = int(os.environ.get('ROS_DOMAIN_ID') or 0) if domain_id is None else domain_id
+    domain = own_domain() if domain_id is None else domain_id
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
         loaded.contract,

@@ -68,20 +68,27 @@ class So101Plugin(EnvironmentPlugin):
         for number, camera in enumerate(self._cameras.values()):
             camera.restart(None, np.random.default_rng((seed, number)))
         low, high = (tuple(map(float, self._model.jnt_range[: len(JOINTS), k])) for k in (0, 1))
-        joints = {'values': JOINTS, 'unit': ('rad',) * len(JOINTS)}
+        unit = ('rad',) * len(JOINTS)
         return Baseline(
             sensors=(
                 # A joint gives way a little at the end of its range.
                 PluginSpace(
                     name='joint_states',
-                    low=(-3.2,) * 6,
-                    high=(3.2,) * 6,
-                    **joints,  # type: ignore[arg-type]
+                    values=JOINTS,
+                    unit=unit,
+                    low=(-3.2,) * len(JOINTS),
+                    high=(3.2,) * len(JOINTS),
                 ),
                 *(PluginSpace(name=n, shape=(_HEIGHT, _WIDTH, 3)) for n in self._cameras),
             ),
             actuators=(
-                PluginSpace(name='position_controller/commands', low=low, high=high, **joints),  # type: ignore[arg-type]
+                PluginSpace(
+                    name='position_controller/commands',
+                    values=JOINTS,
+                    unit=unit,
+                    low=low,
+                    high=high,
+                ),
             ),
             readings=self._readings(),
             time_step=_SUBSTEPS * self._model.opt.timestep,

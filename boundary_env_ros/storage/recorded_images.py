@@ -11,9 +11,11 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.records.observation import ImageReference
+from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.records import Message, RecordSource
 
 # How far behind its transition an image may stand in the bag, since the recorder empties one topic
@@ -47,6 +49,28 @@ class RecordedImages:
         self._seen: dict[str, OrderedDict[int, tuple[int, Any]]] = {
             _bare(topic): OrderedDict() for topic in topics
         }
+
+    def pixels(
+        self, spec: FieldSpec, reference: ImageReference | None, log_time: int
+    ) -> Image | None:
+        """
+        Return the pixels that a reference means; None if there is none, or the bag lacks them.
+
+        Parameters
+        ----------
+        spec
+            The field.
+        reference, log_time
+            As of :meth:`message`.
+
+        Raises
+        ------
+        RecordError
+            If the message cannot be decoded.
+
+        """
+        message = None if reference is None else self.message(reference, log_time)
+        return None if message is None else pixels_of(spec, message)
 
     def message(self, reference: ImageReference, log_time: int) -> Any | None:
         """

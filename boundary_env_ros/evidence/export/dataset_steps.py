@@ -29,7 +29,6 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episodes, EpisodeStep, Key
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
 #: Who declares the ending of an episode that the record breaks off in.
@@ -253,16 +252,16 @@ class EpisodeStream:
             reference = by_name[spec.name].image if spec.name in by_name else None
             if reference is None:
                 continue
-            message = None
+            pixels = None
             if self._pictures is not None:
-                message = self._pictures.message(reference, log_time)
-            try:
-                if message is not None:
-                    images[spec.name] = pixels_of(spec, message)
-            except RecordError as error:
-                self._gaps.why_lost.setdefault(spec.name, str(error))
-            if spec.name not in images:
+                try:
+                    pixels = self._pictures.pixels(spec, reference, log_time)
+                except RecordError as error:
+                    self._gaps.why_lost.setdefault(spec.name, str(error))
+            if pixels is None:
                 self._gaps.lost_images[spec.name] += 1
+            else:
+                images[spec.name] = pixels
         return Sight(fields=fields, images=images)
 
     def _applied(self, transition: Transition) -> tuple[Vector, DatasetOrigin]:

@@ -17,7 +17,6 @@ from boundary_env_ros.core.contract.sources import ENCODINGS
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.report.timeline import TimelinePicture
-from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import RecordSource
 
@@ -123,10 +122,10 @@ def _frame(spec: FieldSpec, picture: TimelinePicture, images: RecordedImages) ->
         dtype = ENCODINGS.get(reference.encoding, (0, 'uint8'))[1]
         pixels = np.frombuffer(reference.data, dtype).reshape(spec.shape)
     else:
-        message = images.message(reference, picture.log_time)
-        if message is None:
+        found = images.pixels(spec, reference, picture.log_time)
+        if found is None:
             raise RecordError('the record does not hold the image')
-        pixels = pixels_of(spec, message)
+        pixels = found
     small = PIL.Image.fromarray(as_rgb(spec, pixels))
     kind = 'png' if max(small.size) <= _SMALL else 'jpeg'
     small.thumbnail((_SIDE, _SIDE))

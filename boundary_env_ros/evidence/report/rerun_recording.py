@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 import os
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import EpisodeStep
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.atomic import check_new
-from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.rerun_log import RerunLog
 
@@ -56,11 +56,8 @@ def _images(
     found = {}
     references = {field.name: field.image for field in step.transition.after}
     for spec in specs:
-        reference = references.get(spec.name)
-        message = None if reference is None else pictures.message(reference, step.log_time)
-        if message is not None:
-            try:
-                found[spec.name] = pixels_of(spec, message)
-            except RecordError:
-                continue
+        with suppress(RecordError):
+            pixels = pictures.pixels(spec, references.get(spec.name), step.log_time)
+            if pixels is not None:
+                found[spec.name] = pixels
     return found

@@ -16,7 +16,7 @@ from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.facade.policies.policy_keys import PolicyKeys
 from boundary_env_ros.storage.contract_file import LoadedContract
 
-_STATE, _IMAGE = 'observation.state', 'observation.images.'
+STATE, IMAGE = 'observation.state', 'observation.images.'
 #: How pictures go in.
 _PICTURE = {'layout': 'chw', 'dtype': 'float32', 'scale': 1.0 / 255.0}
 
@@ -146,10 +146,10 @@ def _keys(
         )
     parts = {}
     for feature in wanted:
-        usual = plain if feature == _STATE else feature.removeprefix(_IMAGE)
+        usual = plain if feature == STATE else feature.removeprefix(IMAGE)
         said = declared.get(feature, usual)
         parts[feature] = {
-            **(_PICTURE if feature.startswith(_IMAGE) else {}),
+            **(_PICTURE if feature.startswith(IMAGE) else {}),
             **(said if isinstance(said, dict) else {'fields': said}),
         }
     keys = PolicyKeys(contract, {'observation': parts, 'action': {'action': {}}})

@@ -14,10 +14,10 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, needed
-from boundary_env_ros.facade.policies.openpi import usual_keys
+from boundary_env_ros.facade.policies.lerobot import IMAGE, STATE
+from boundary_env_ros.facade.policies.policy_keys import usual_keys
 from boundary_env_ros.terminal import one_line
 
-_IMAGE = 'observation.images.'
 #: What a chunk of LeRobot is made of; a pickle may name nothing else.
 _ALLOWED = {
     ('lerobot.async_inference.helpers', 'TimedAction'),
@@ -93,7 +93,7 @@ class LeRobotWire:
 
     def usual(self, contract: Contract) -> Mapping[str, Any]:
         """Return LeRobot's own names."""
-        return usual_keys(contract, f'{_IMAGE}{{}}', 'observation.state', 'task', 'action')
+        return usual_keys(contract, f'{IMAGE}{{}}', STATE, 'task', 'action')
 
     def begin(self, example: Mapping[str, Any], timeout: float) -> None:
         """Let the server forget what it was sent; once, load the policy."""
@@ -112,8 +112,8 @@ class LeRobotWire:
         deadline = time.monotonic() + timeout
         raw: dict[str, Any] = {}
         for key, value in values.items():
-            if key.startswith(_IMAGE) or isinstance(value, str):
-                raw[key.removeprefix(_IMAGE)] = value
+            if key.startswith(IMAGE) or isinstance(value, str):
+                raw[key.removeprefix(IMAGE)] = value
             else:
                 raw.update(zip(_feature(key, value)['names'], value.tolist(), strict=True))
         self._asked += 1
@@ -152,7 +152,7 @@ class LeRobotWire:
 
 def _feature(key: str, value: Any) -> dict[str, Any]:
     """Return a value as LeRobot describes one."""
-    if key.startswith(_IMAGE):
+    if key.startswith(IMAGE):
         names = ['height', 'width', 'channels']
         return {'dtype': 'image', 'shape': value.shape, 'names': names}
     names = [f'{key}.{index}' for index in range(len(value))]

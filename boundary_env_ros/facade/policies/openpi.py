@@ -14,6 +14,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, needed
+from boundary_env_ros.facade.policies.policy_keys import usual_keys
 from boundary_env_ros.terminal import one_line
 
 #: Most bytes of an answer.
@@ -99,22 +100,6 @@ class OpenPiWire:
     def close(self) -> None:
         """Close the connection."""
         self._closing.close()
-
-
-def usual_keys(
-    contract: Contract, image: str, state: str, text: str, action: str, **of_images: Any
-) -> Mapping[str, Any]:
-    """Return a mapping with a key for each picture, and one for all other fields."""
-    specs = [spec for spec in contract.observation if not spec.is_document]
-    plain = [spec.name for spec in specs if not spec.is_image]
-    keys: dict[str, Any] = {
-        image.format(spec.name): {'fields': spec.name, **of_images}
-        for spec in specs
-        if spec.is_image
-    }
-    if plain:
-        keys[state] = {'fields': plain}
-    return {'observation': {**keys, text: {'instruction': ''}}, 'action': {action: {}}}
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

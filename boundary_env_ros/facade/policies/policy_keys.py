@@ -374,6 +374,22 @@ class PolicyKeys:
         return base
 
 
+def usual_keys(
+    contract: Contract, image: str, state: str, text: str, action: str, **of_images: Any
+) -> Mapping[str, Any]:
+    """Return a mapping with a key for each picture, and one for all other fields."""
+    specs = [spec for spec in contract.observation if not spec.is_document]
+    plain = [spec.name for spec in specs if not spec.is_image]
+    keys: dict[str, Any] = {
+        image.format(spec.name): {'fields': spec.name, **of_images}
+        for spec in specs
+        if spec.is_image
+    }
+    if plain:
+        keys[state] = {'fields': plain}
+    return {'observation': {**keys, text: {'instruction': ''}}, 'action': {action: {}}}
+
+
 def _each(cls: type[T], data: Any, part: str) -> dict[str, T]:
     return {str(key): _one(cls, said, f'{part} {key!r}') for key, said in _mapping(data, part)}
 

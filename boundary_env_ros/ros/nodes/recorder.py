@@ -247,7 +247,7 @@ class Recorder(ContractNode):
         topic = message.topic
         if topic.name in self._faults and (fault := self._faults[topic.name](message.data)):
             # Nobody of this boundary has said it: in the record, it would be told as if.
-            self.refuse_forged(topic.name, fault)
+            self.incoming.refuse_forged(topic.name, fault)
             return
         if topic.name in self._unseen:
             # Only now it is known what its publishers offer.
@@ -388,7 +388,7 @@ class Recorder(ContractNode):
             lost=min(self.writer.lost, _MOST_LOST),
             transitions=recording.transitions,
             stamp=to_msg(now),
-            refused=self.forged,
+            refused=self.incoming.forged,
             uncounted=self._uncounted,
         )
         set_time(message.header.stamp, now.ros.nanoseconds)

@@ -549,7 +549,9 @@ class SafetyGate(ContractNode):
     def _say(self) -> None:
         now = self.clock.now()
         status = replace(
-            self.gate.state.status(now), refused=self.forged, released_by=self._released_by
+            self.gate.state.status(now),
+            refused=self.incoming.forged,
+            released_by=self._released_by,
         )
         if not self._active:
             # It is latched: what was true before would be read for as long as the node is there.

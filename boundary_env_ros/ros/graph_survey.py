@@ -20,8 +20,8 @@ from boundary_env_ros.ros.conversions import message_class, message_of
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
 
+#: Told how many seconds have passed, and how many topics and messages there were so far.
 Progress = Callable[[float, int, int], None]
-"""Told how many seconds have passed, and how many topics and messages there were so far."""
 
 # Messages of a topic that wait while another one is being decoded.
 _DEPTH = 200

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import fields
 import math
 from typing import ClassVar
 
@@ -272,14 +272,14 @@ class CartConfig(RobotConfig):
     braking_deceleration: float = 2.0
     payload: float = 0.0
     wheel_friction: float = 0.0
-    odometry: OdometryConfig = field(default_factory=OdometryConfig)
-    joint_states: JointStateConfig = field(default_factory=JointStateConfig)
-    imu: ImuConfig = field(default_factory=ImuConfig)
-    scan: ScanConfig = field(default_factory=ScanConfig)
-    camera: CameraConfig = field(default_factory=CameraConfig)
-    pose_detections: PoseDetectionsConfig = field(default_factory=PoseDetectionsConfig)
-    ground_truth: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
-    contact: ContactConfig = field(default_factory=ContactConfig)
+    odometry: OdometryConfig = OdometryConfig()
+    joint_states: JointStateConfig = JointStateConfig()
+    imu: ImuConfig = ImuConfig()
+    scan: ScanConfig = ScanConfig()
+    camera: CameraConfig = CameraConfig()
+    pose_detections: PoseDetectionsConfig = PoseDetectionsConfig()
+    ground_truth: SensorConfig = SensorConfig(rate=50.0)
+    contact: ContactConfig = ContactConfig()
 
     def stop_bound(self, rim_speed: float) -> float:
         """

@@ -29,14 +29,13 @@ class RobotType(Protocol):
     raises BoundaryError for what it cannot be.
     """
 
+    #: Default and description of each option.
     OPTIONS: Mapping[str, tuple[float, str]]
-    """Default and description of each option."""
 
     def __call__(
         self, contract: Contract, *, start: int, options: Mapping[str, float]
     ) -> SimulatedRobot:
         """Return a robot."""
-        ...
 
 
 def robot_type(contract: Contract, name: str = '') -> RobotType:

@@ -64,12 +64,11 @@ class SimulatedRobot(Protocol):
     :meth:`~boundary_env_ros.core.contract.model.Contract.topic_of` says.
     """
 
+    #: Type of each topic that it sends on.
     topics: Mapping[str, str]
-    """Type of each topic that it sends on."""
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """Bring the world into a state; a failure is an answer, not an exception."""
-        ...
 
     def command(self, topic: str, values: Vector, arrived: int) -> None:
         """
@@ -85,11 +84,9 @@ class SimulatedRobot(Protocol):
             When, ns.
 
         """
-        ...
 
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Let the world run and return what was sent on the way, in order."""
-        ...
 
 
 def report_of(

@@ -25,8 +25,8 @@ from boundary_env_ros.tasks.options import (
     scenario_of,
 )
 
+#: The ending that the contract declares for a wrist that was pressed too hard.
 EXCESSIVE_FORCE = 'excessive_force'
-"""The ending that the contract declares for a wrist that was pressed too hard."""
 
 _JOINTS = 6
 _UNITS = {'start': ('rad',) * _JOINTS, 'door': ('rad', 'N m'), 'handle': ('m', 'm')}

@@ -100,15 +100,12 @@ class Task(Protocol):
             If an option is unknown or has a wrong value.
 
         """
-        ...
 
     def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
         """Return the fields that the task supplies to an agent, by name in the ``task:`` key."""
-        ...
 
     def judge(self, step: StepView) -> Outcome:
         """Return reward and ending of one step."""
-        ...
 
 
 class NoTask:

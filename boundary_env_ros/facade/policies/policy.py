@@ -44,4 +44,3 @@ class Policy(Protocol):
             of the next k steps.
 
         """
-        ...

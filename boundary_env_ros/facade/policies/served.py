@@ -51,25 +51,20 @@ class Wire(Protocol):
 
     def open(self, timeout: float) -> Mapping[str, Any]:
         """Connect, and return what the server says of itself; any error may go away in time."""
-        ...
 
     def usual(self, contract: Contract) -> Mapping[str, Any]:
         """Return the mapping where none is given; see :class:`.policy_keys.PolicyKeys`."""
-        ...
 
     def begin(self, example: Mapping[str, Any], timeout: float) -> None:
         """Tell the server that an episode begins, with observations like the example."""
-        ...
 
     def infer(
         self, values: Mapping[str, Any], timeout: float
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the answer to an observation, by key, and what the server says of it."""
-        ...
 
     def close(self) -> None:
         """Let go of the connection; may be called again, and before :meth:`open`."""
-        ...
 
 
 class ServedPolicy:

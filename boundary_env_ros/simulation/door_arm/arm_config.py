@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import ClassVar
 
 from boundary_env_ros.frozen import frozen
@@ -95,13 +94,11 @@ class ArmConfig(RobotConfig):
     point_duration: float = 0.1
     max_joint_speed: float = 1.5
     max_gripper_speed: float = 0.15
-    joint_states: JointStateConfig = field(
-        default_factory=lambda: JointStateConfig(rate=100.0, velocity_noise=0.005)
-    )
-    wrench: WrenchConfig = field(default_factory=WrenchConfig)
-    tool_pose: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0, delay=0.005))
-    handle_pose: HandlePoseConfig = field(default_factory=HandlePoseConfig)
-    wrist_camera: CameraConfig = field(default_factory=lambda: CameraConfig(field_of_view=1.2))
-    scene_camera: CameraConfig = field(default_factory=lambda: CameraConfig(field_of_view=1.0))
-    hinge: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
-    contact: ContactConfig = field(default_factory=ContactConfig)
+    joint_states: JointStateConfig = JointStateConfig(rate=100.0, velocity_noise=0.005)
+    wrench: WrenchConfig = WrenchConfig()
+    tool_pose: SensorConfig = SensorConfig(rate=50.0, delay=0.005)
+    handle_pose: HandlePoseConfig = HandlePoseConfig()
+    wrist_camera: CameraConfig = CameraConfig(field_of_view=1.2)
+    scene_camera: CameraConfig = CameraConfig(field_of_view=1.0)
+    hinge: SensorConfig = SensorConfig(rate=50.0)
+    contact: ContactConfig = ContactConfig()

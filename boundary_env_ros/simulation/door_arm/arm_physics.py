@@ -123,8 +123,7 @@ class DoorPhysics:
 
     def angles(self) -> list[float]:
         """Return where the arm's joints are, rad."""
-        angles: list[float] = self._data.qpos[:_JOINTS].tolist()
-        return angles
+        return list(map(float, self._data.qpos[:_JOINTS]))
 
     def opening(self) -> float:
         """Return how far the fingers are apart, m."""

@@ -11,6 +11,7 @@ from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.readings import TrueState
 
+#: The joints of the arm, from the foot to the flange.
 ARM_JOINTS = (
     'shoulder_pan_joint',
     'shoulder_lift_joint',
@@ -19,13 +20,12 @@ ARM_JOINTS = (
     'wrist_yaw_joint',
     'wrist_roll_joint',
 )
-"""The joints of the arm, from the foot to the flange."""
 
+#: The gripper as joint states have it: how far its fingers are apart, m.
 GRIPPER_JOINT = 'gripper_joint'
-"""The gripper as joint states have it: how far its fingers are apart, m."""
 
+#: The hinge of the door; a positive angle is open.
 HINGE_JOINT = 'door_hinge'
-"""The hinge of the door; a positive angle is open."""
 
 
 @frozen

@@ -36,7 +36,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import ResetTarget
 from boundary_env_ros.simulation.warehouse import Warehouse
 from boundary_env_ros.storage.contract_file import load
 

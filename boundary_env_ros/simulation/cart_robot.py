@@ -14,7 +14,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.cart_config import CartConfig, REALITY
-from boundary_env_ros.simulation.cart_reset import achieved, target_of
+from boundary_env_ros.simulation.cart_state import achieved, target_of
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
 from boundary_env_ros.simulation.hall_physics import CartGeometry
 from boundary_env_ros.simulation.messages import (

@@ -15,8 +15,7 @@ import math
 import numpy as np
 
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.hall_model import hall_model, prefix
 from boundary_env_ros.simulation.messages import Float64Array

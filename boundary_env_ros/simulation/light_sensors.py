@@ -18,8 +18,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import CameraConfig, ScanConfig
+from boundary_env_ros.simulation.cart_state import BodyState
 from boundary_env_ros.simulation.engine import RayCaster
 from boundary_env_ros.simulation.messages import Fields, Float64Array, image
 from boundary_env_ros.simulation.motion_sensors import Sensor, State

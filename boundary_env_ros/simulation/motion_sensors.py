@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import (
     ContactConfig,
     ImuConfig,
@@ -23,6 +22,7 @@ from boundary_env_ros.simulation.cart_config import (
     OdometryConfig,
     PoseDetectionsConfig,
 )
+from boundary_env_ros.simulation.cart_state import BodyState
 from boundary_env_ros.simulation.messages import (
     Fields,
     Float64Array,

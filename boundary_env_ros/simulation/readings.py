@@ -1,11 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-What comes of the sensors of a simulated robot, and the truth that it is compared with.
-
-Axes as in REP-103. Of the cart: ``hall`` is the fixed frame in the middle of the hall's floor,
-``base_link`` the middle of the wheel axle at the wheels' height. Yaw lies in [-pi, pi].
-"""
+"""What comes of the sensors of a simulated robot, and what they measure from."""
 
 from __future__ import annotations
 
@@ -29,32 +24,6 @@ class TrueState:
 
     at_ns: int
     touch_steps: int
-
-
-@frozen
-class TruthReading:
-    """
-    True pose of base_link in the hall and its true velocity; privileged.
-
-    Attributes
-    ----------
-    x, y
-        Position, m.
-    yaw
-        Heading, rad.
-    linear, lateral
-        Velocity forward and to the left, in base_link, m/s.
-    angular
-        Yaw rate, rad/s.
-
-    """
-
-    x: float
-    y: float
-    yaw: float
-    linear: float
-    lateral: float
-    angular: float
 
 
 @frozen(eq=False)

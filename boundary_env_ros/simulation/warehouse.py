@@ -18,9 +18,8 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.errors import ResetFailed
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget, TruthReading
 from boundary_env_ros.simulation.hall_physics import WarehousePhysics
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
 from boundary_env_ros.simulation.messages import Float64Array
@@ -34,7 +33,6 @@ from boundary_env_ros.simulation.motion_sensors import (
     Sensor,
 )
 from boundary_env_ros.simulation.motor_driver import MotorDriver
-from boundary_env_ros.simulation.readings import TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
 from boundary_env_ros.simulation.stepped_world import SteppedWorld
 

@@ -22,7 +22,11 @@ from boundary_env_ros.facade.policies.open_door import joint_angles, OpenDoorPol
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 from boundary_env_ros.simulation.door_arm.arm_state import ARM_JOINTS
-from boundary_env_ros.simulation.door_arm.robot import ARM_TOPIC, DoorArmRobot, GRIPPER_TOPIC
+from boundary_env_ros.simulation.door_arm.robot import (
+    ARM_TOPIC,
+    DoorArmRobot,
+    GRIPPER_TOPIC,
+)
 from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.storage.contract_file import load, make_task

@@ -14,9 +14,8 @@ from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.records.parts import NamedValues, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, ResetFailed
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import target_of
+from boundary_env_ros.simulation.cart_state import BodyState, target_of
 from boundary_env_ros.simulation.gazebo.cart import GazeboCart, Heard, state_of
 from boundary_env_ros.storage.contract_file import load
 

@@ -14,8 +14,7 @@ import pytest
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import SimulationFailed
-from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 from boundary_env_ros.simulation.gazebo.cart import state_of
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
 

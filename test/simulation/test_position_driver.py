@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.errors import InvalidAction, InvalidState
-from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
+from boundary_env_ros.simulation.door_arm.position_driver import OnSilence, PositionDriver
 
 MS = 1_000_000
 STEP = 2 * MS

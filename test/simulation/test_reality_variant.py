@@ -21,8 +21,8 @@ from boundary_env_ros.simulation.cart_config import (
     REALITY,
     ScanConfig,
 )
-from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
+from boundary_env_ros.simulation.cart_state import ResetTarget
 from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.storage.contract_file import load
 from support.readings import payloads

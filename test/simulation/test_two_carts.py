@@ -16,7 +16,7 @@ from boundary_env_ros.simulation.cart_config import (
     ContactConfig,
     ScanConfig,
 )
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import ResetTarget
 from boundary_env_ros.simulation.hall_model import hall_model, MOST_CARTS
 from boundary_env_ros.simulation.warehouse import Warehouse
 from support.readings import seen

@@ -30,7 +30,7 @@ from rosgraph_msgs.msg import Clock
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import fill, message_class, set_time
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import ResetTarget
 from boundary_env_ros.simulation.gazebo.cart import MADE
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.simulation.robot import emission

@@ -15,9 +15,9 @@ A cart that has the warehouse for itself, driven step by step.
 from __future__ import annotations
 
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import ResetTarget, TruthReading
 from boundary_env_ros.simulation.hall_physics import CartGeometry
-from boundary_env_ros.simulation.readings import SensorReading, TruthReading
+from boundary_env_ros.simulation.readings import SensorReading
 from boundary_env_ros.simulation.warehouse import Warehouse
 
 

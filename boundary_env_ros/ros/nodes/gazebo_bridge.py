@@ -46,9 +46,8 @@ from boundary_env_ros.ros.conversions import (
 )
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import target_of
+from boundary_env_ros.simulation.cart_state import BodyState, target_of
 from boundary_env_ros.simulation.gazebo.cart import (
     GazeboCart,
     Heard,

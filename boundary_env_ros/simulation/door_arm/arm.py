@@ -28,7 +28,7 @@ from boundary_env_ros.simulation.door_arm.arm_sensors import (
     Wrench,
 )
 from boundary_env_ros.simulation.door_arm.arm_state import ARM_JOINTS, ArmState, DoorReset
-from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
+from boundary_env_ros.simulation.door_arm.position_driver import OnSilence, PositionDriver
 from boundary_env_ros.simulation.light_sensors import Camera
 from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline

@@ -23,9 +23,8 @@ from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_config import CartConfig
-from boundary_env_ros.simulation.cart_reset import achieved, ResetTarget
+from boundary_env_ros.simulation.cart_state import achieved, BodyState, ResetTarget
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 from boundary_env_ros.simulation.messages import header, WIRE
 from boundary_env_ros.simulation.motion_sensors import Contact, PoseDetections

@@ -21,8 +21,7 @@ import numpy as np
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import SimulationFailed
-from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 
 # For so long the drive brakes before the cart is put elsewhere: it comes to rest from 0.9 m/s, s.
 _BRAKING = 0.6

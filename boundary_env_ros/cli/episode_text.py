@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from boundary_env_ros.core.records.endings import NO_TASK
-from boundary_env_ros.core.records.episode_label import agreed, Label, latest
+from boundary_env_ros.core.records.episode import agreed, Label, latest
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.episodes import without_process

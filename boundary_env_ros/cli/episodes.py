@@ -133,7 +133,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
       0  done
       2  wrong arguments, no index, no such episode, or it cannot be written
     """
-    from boundary_env_ros.core.records.episode_label import Label
+    from boundary_env_ros.core.records.episode import Label
     from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
     from boundary_env_ros.storage.episode_index import labels_of
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT

@@ -19,7 +19,7 @@ from boundary_env_ros.cli.command import (
     output_option,
     PATH,
 )
-from boundary_env_ros.core.records.episode_label import Label
+from boundary_env_ros.core.records.episode import Label
 from boundary_env_ros.evidence.export.formats import FORMATS, MOST_REPAIRED
 
 

@@ -23,8 +23,7 @@ from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.records.decision import Trigger, Verdict
 from boundary_env_ros.core.records.endings import SUCCESS
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.imported import is_import, is_unknown
 from boundary_env_ros.core.records.instants import measure
 from boundary_env_ros.core.records.latency import LatencyStage

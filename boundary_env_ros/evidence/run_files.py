@@ -15,8 +15,7 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, TaskSpec
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.imported import imported_from, is_import
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition

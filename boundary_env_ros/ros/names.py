@@ -8,8 +8,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from boundary_env_ros.core.contract.model import Qos
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,

@@ -20,8 +20,7 @@ from rclpy.node import Node
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.records.decision import GateState, GateStatus, Reason
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import Label
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import math
 
 from boundary_env_ros.core.records.endings import SUCCESS
-from boundary_env_ros.core.records.episode import EpisodeStatus, status_by
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus, Label, status_by
 from boundary_env_ros.core.records.intervention import InterventionTracker
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition

@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote
 
 from boundary_env_ros.core.environment.reset import SavedState
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, to_json

@@ -12,8 +12,7 @@ import re
 from typing import Any, Final, get_args, TypeAlias, TypeVar
 
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     PrivilegedObservation,

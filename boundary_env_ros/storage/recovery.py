@@ -19,8 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from boundary_env_ros.core.environment.reset import SavedState
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen

@@ -22,8 +22,7 @@ from boundary_env_ros.core.authentication import sender_of
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS

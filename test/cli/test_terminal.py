@@ -17,8 +17,7 @@ import pytest
 from boundary_env_ros import resources
 from boundary_env_ros.cli.command import Progress
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore

@@ -38,8 +38,7 @@ from boundary_env_ros.core.records.decision import (
     Verdict,
 )
 from boundary_env_ros.core.records.environment_event import EventKind
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.latency import Latency, LatencyStage
 from boundary_env_ros.core.records.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.records.observation import (

@@ -16,8 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError

@@ -17,7 +17,7 @@ pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 import h5py
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError

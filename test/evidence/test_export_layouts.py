@@ -33,8 +33,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import Trigger
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.imported import import_marks
 from boundary_env_ros.core.records.observation import Observation
 from boundary_env_ros.core.records.parts import Pacing

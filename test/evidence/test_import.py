@@ -18,7 +18,7 @@ import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.imported import DERIVED, imported_from, is_unknown
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.records.parts import NamedValues, Pacing

@@ -12,7 +12,7 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.records.decision import Reason, Verdict
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.latency import STAGES
 from boundary_env_ros.core.records.parts import KeyValue
 from boundary_env_ros.core.records.transition import (

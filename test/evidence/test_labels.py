@@ -10,7 +10,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport

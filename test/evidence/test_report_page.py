@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.rules.agent_order import HELD
 from boundary_env_ros.core.records.decision import Reason, Verdict
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.imported import import_marks
 from boundary_env_ros.core.records.observation import FieldStatus
 from boundary_env_ros.core.records.transition import Kind, PrivilegedObservation, Transition

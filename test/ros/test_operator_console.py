@@ -23,7 +23,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 import numpy as np
 from std_srvs.srv import Trigger
 
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv

@@ -17,8 +17,14 @@ from threading import Thread
 import pytest
 
 from boundary_env_ros.core.records.decision import Trigger, Verdict
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel, Label, latest
+from boundary_env_ros.core.records.episode import (
+    agreed,
+    EpisodeLabel,
+    EpisodeState,
+    EpisodeStatus,
+    Label,
+    latest,
+)
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore

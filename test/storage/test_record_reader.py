@@ -16,8 +16,7 @@ from rosbags.rosbag2 import Writer as BagWriter
 import zstandard
 
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,

@@ -24,8 +24,7 @@ from rosbags.rosbag2 import Reader
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load

@@ -14,8 +14,7 @@ import sqlite3
 
 import pytest
 
-from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeState, EpisodeStatus, Label
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RecordError, RequestRejected

@@ -15,8 +15,7 @@ from operator import le
 from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.sources.derived import compute, Frames
-from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.core.sources.usable import is_fresh
+from boundary_env_ros.core.sources.reading import is_fresh, Reading
 from boundary_env_ros.core.timebase import (
     age_in_words,
     age_of,

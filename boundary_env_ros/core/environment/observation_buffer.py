@@ -16,8 +16,7 @@ from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import PrivilegedObservation
 from boundary_env_ros.core.sources.derived import Frames, frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
-from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.core.sources.usable import is_measured, not_measured
+from boundary_env_ros.core.sources.reading import is_measured, not_measured, Reading
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError

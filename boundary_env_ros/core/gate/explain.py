@@ -22,7 +22,7 @@ from boundary_env_ros.core.records.decision import (
     RuleResult,
 )
 from boundary_env_ros.core.sources.inputs import infinite_values
-from boundary_env_ros.core.sources.usable import is_measured, not_measured
+from boundary_env_ros.core.sources.reading import is_measured, not_measured
 
 
 def sentences(

@@ -28,8 +28,7 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.core.records.decision import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.readers import adapter, frame_of, measured, reader, stamp_of
-from boundary_env_ros.core.sources.reading import Reading
-from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
+from boundary_env_ros.core.sources.reading import is_measured, not_measured, RANGES, Reading
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT

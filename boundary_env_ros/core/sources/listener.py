@@ -25,9 +25,8 @@ from boundary_env_ros.core.sources.inputs import (
     Purpose,
 )
 from boundary_env_ros.core.sources.readers import stamp_of
-from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.sources.reading import is_measured, Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
-from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import OfAnother
 from boundary_env_ros.frozen import replace

@@ -10,8 +10,7 @@ import math
 from pathlib import Path
 
 from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError

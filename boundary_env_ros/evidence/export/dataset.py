@@ -17,8 +17,7 @@ from typing import Any
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     PrivilegedObservation,

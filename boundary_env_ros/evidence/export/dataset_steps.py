@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.records.decision import Trigger
 from boundary_env_ros.core.records.endings import SUCCESS
-from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel
+from boundary_env_ros.core.records.episode import agreed, EpisodeLabel
 from boundary_env_ros.core.records.intervention import intervention_in
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.records.transition import Kind, Transition

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel
+from boundary_env_ros.core.records.episode import agreed, EpisodeLabel
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Key, without_process
 from boundary_env_ros.evidence.export.complete import Repairs

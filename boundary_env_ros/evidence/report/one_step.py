@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.records.episode_label import EpisodeLabel
+from boundary_env_ros.core.records.episode import EpisodeLabel
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, EpisodeStep

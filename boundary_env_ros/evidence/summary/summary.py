@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.records.endings import NO_TASK
-from boundary_env_ros.core.records.episode_label import agreed, EpisodeLabel, Label, latest
+from boundary_env_ros.core.records.episode import agreed, EpisodeLabel, Label, latest
 from boundary_env_ros.core.records.imported import is_import
 from boundary_env_ros.core.records.intervention import InterventionTracker
 from boundary_env_ros.core.records.latency import STAGES

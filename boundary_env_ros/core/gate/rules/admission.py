@@ -20,7 +20,7 @@ from boundary_env_ros.core.records.decision import (
     RuleResult,
     Verdict,
 )
-from boundary_env_ros.core.sources.usable import is_fresh
+from boundary_env_ros.core.sources.reading import is_fresh
 from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen

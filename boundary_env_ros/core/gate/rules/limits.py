@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.sources import Trajectory
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
 from boundary_env_ros.core.records.decision import ALIVE, EMERGENCY_STOP, FEEDBACK, Measurement
 from boundary_env_ros.core.records.parts import Pacing
-from boundary_env_ros.core.sources.usable import is_fresh, is_measured
+from boundary_env_ros.core.sources.reading import is_fresh, is_measured
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
 

@@ -16,9 +16,8 @@ from boundary_env_ros.core.records.observation import FieldStatus, ObservationFi
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.sources.inputs import Input, TF
 from boundary_env_ros.core.sources.readers import reader
-from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.sources.reading import is_measured, Reading
 from boundary_env_ros.core.sources.transforms import as_message
-from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties

@@ -9,8 +9,7 @@ import numpy as np
 
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.facade.policies import GoToGoalPolicy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import Plan, Runner
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import loads

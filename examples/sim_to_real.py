@@ -16,8 +16,7 @@ from boundary_env_ros.evidence.compare.compare import compare_paths
 from boundary_env_ros.evidence.compare.text import format_comparison
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import Plan, Runner
 from boundary_env_ros.storage.contract_file import load
 
 EPISODES = 8

@@ -37,8 +37,7 @@ from boundary_env_ros.core.records.transition import INSTRUCTION
 from boundary_env_ros.errors import BoundaryError, MissingDependency, PeerLost, PolicyLost
 
 if TYPE_CHECKING:
-    from boundary_env_ros.facade.run_result import EpisodeResult
-    from boundary_env_ros.facade.runner import Runner
+    from boundary_env_ros.facade.runner import EpisodeResult, Runner
     from boundary_env_ros.facade.world import World
     from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -142,8 +141,7 @@ def run(**values: Any) -> int:
 def _run(options: SimpleNamespace) -> int:
     from boundary_env_ros.cli.run_report import as_json, line_of, table
     from boundary_env_ros.facade.policies import make_policy
-    from boundary_env_ros.facade.run_plan import Plan
-    from boundary_env_ros.facade.runner import Runner
+    from boundary_env_ros.facade.runner import Plan, Runner
     from boundary_env_ros.facade.world import load_for
 
     plan = Plan(

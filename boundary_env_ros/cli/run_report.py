@@ -17,7 +17,7 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.summary.summary import summarise
-from boundary_env_ros.facade.run_result import EpisodeResult
+from boundary_env_ros.facade.runner import EpisodeResult
 from boundary_env_ros.terminal import table as aligned
 
 

@@ -7,27 +7,152 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 import math
 import threading
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import Source
+from boundary_env_ros.core.records.endings import SUCCESS
 from boundary_env_ros.core.records.parts import Pacing
-from boundary_env_ros.core.records.transition import INSTRUCTION
+from boundary_env_ros.core.records.transition import INSTRUCTION, Transition
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.errors import PolicyLost
+from boundary_env_ros.errors import BoundaryError, PolicyLost
 from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.run_result import BROKEN_OFF, EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_values
 from boundary_env_ros.facade.steps import ignore, Image, StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_spaces import observation_space
 
 #: Inferences whose times tell how far ahead the next one has to begin.
 _RECENT = 10
+#: Why an episode was left that was broken off.
+INTERRUPTED, BROKEN_OFF = 'interrupted', 'broken off'
+
+
+@frozen
+class Plan:
+    """
+    How a policy is run.
+
+    Attributes
+    ----------
+    execute
+        Most actions of a chunk that are executed before the next; None: all that there are, as far
+        as the contract allows.
+    asynchronous
+        Whether the next chunk is inferred while the last one is executed.
+    lead
+        How many steps before the end of a chunk the next is asked for; 0: as many as the last
+        inferences took, or 1 in lockstep.
+    warm_up
+        Inferences before the first episode.
+    patience
+        Seconds after which an inference is not waited for any longer.
+
+    """
+
+    execute: int | None = None
+    asynchronous: bool = False
+    lead: int = 0
+    warm_up: int = 1
+    patience: float = 60.0
+
+    def check(self, contract: Contract) -> None:
+        """
+        Refuse a plan that the contract does not allow.
+
+        Raises
+        ------
+        BoundaryError
+            If it sends more than one request may cover, or answers what is too old.
+
+        """
+        horizon, period = contract.horizon, contract.period
+        if self.execute is not None and not 1 <= self.execute <= horizon:
+            raise BoundaryError(
+                f'A chunk has other actions to execute (expected 1 to {horizon}, got '
+                f'{self.execute}). '
+                f'The contract says `chunk: {{horizon: {horizon}}}`.'
+            )
+        if self.asynchronous and horizon == 1:
+            raise BoundaryError(
+                'Asynchronous inference needs chunks, and the contract has none. '
+                'Declare `chunk: {horizon: k}`.'
+            )
+        if self.lead > self.most_ahead(contract):
+            raise BoundaryError(
+                f'The lead is too long (expected at most {self.most_ahead(contract)} steps, got '
+                f'{self.lead}). The gate rejects an action that answers an observation older than '
+                f'{contract.safety.max_action_age:g} s (safety.max_action_age), and a step takes '
+                f'{period:g} s.'
+            )
+
+    def most_ahead(self, contract: Contract) -> int:
+        """Return the longest lead whose answers the gate does not find too old."""
+        # Half of a step for the way to the gate.
+        most = contract.safety.max_action_age / contract.period - 0.5
+        return max(1, min(contract.horizon, math.floor(most)))
+
+
+@dataclass(slots=True, kw_only=True)
+class EpisodeResult:
+    """
+    What became of one episode.
+
+    Attributes
+    ----------
+    seed, episode_id
+        Which it is; the id is empty if it was not begun.
+    steps
+        How many were closed.
+    total
+        The sum of all rewards.
+    ending, declared_by, terminated, truncated
+        How it ended; empty if it was left before its end.
+    left
+        Why it was left, in words; empty if it ended.
+    transitions
+        Its record, that of the reset first.
+    inferences
+        Seconds that each took.
+    requests
+        How many were sent.
+    chunks_late, chunks_dropped
+        Chunks that were not ready in time, and chunks that were not sent.
+    skipped
+        Actions that were left out since their step was over.
+    compared, other_actions
+        Out of a record: requests that were compared with the recorded ones, and how many of them
+        asked for something else. Steps, rewards and ending are then those of the record.
+
+    """
+
+    seed: int
+    episode_id: str = ''
+    steps: int = 0
+    total: float = 0.0
+    ending: str = ''
+    declared_by: str = ''
+    terminated: bool = False
+    truncated: bool = False
+    left: str = ''
+    transitions: list[Transition] = field(default_factory=list)
+    inferences: list[float] = field(default_factory=list)
+    requests: int = 0
+    chunks_late: int = 0
+    chunks_dropped: int = 0
+    skipped: int = 0
+    compared: int = 0
+    other_actions: int = 0
+
+    @property
+    def success(self) -> bool:
+        """Whether the task was done."""
+        return self.ending == SUCCESS
 
 
 class _LeftError(Exception):

@@ -22,7 +22,7 @@ from boundary_env_ros.cli.run_report import line_of
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.facade.run_result import EpisodeResult
+from boundary_env_ros.facade.runner import EpisodeResult
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder

@@ -31,8 +31,7 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.replay_world import ReplayWorld
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import Plan, Runner
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.storage.contract_file import load, LoadedContract

@@ -22,9 +22,7 @@ from boundary_env_ros.errors import BoundaryError, PolicyFailed
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import GoToGoalPolicy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.run_result import EpisodeResult
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import EpisodeResult, Plan, Runner
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import write_records
 from support.shipped import changed

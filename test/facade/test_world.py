@@ -11,8 +11,7 @@ import pytest
 from boundary_env_ros.errors import LinkError, RequestRejected, ResultCode
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.policies import make_policy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import Plan, Runner
 from boundary_env_ros.facade.world import make_world
 from support.shipped import changed
 

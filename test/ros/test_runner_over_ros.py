@@ -18,9 +18,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.run_result import EpisodeResult
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import EpisodeResult, Plan, Runner
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.record_reader import open_records
 from support.policy_server import serving

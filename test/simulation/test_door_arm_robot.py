@@ -18,7 +18,7 @@ from boundary_env_ros.core.sources.images import decode
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.policies.open_door import joint_angles, OpenDoorPolicy
+from boundary_env_ros.facade.policies.baselines import joint_angles, OpenDoorPolicy
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 from boundary_env_ros.simulation.door_arm.arm_state import ARM_JOINTS

@@ -18,8 +18,7 @@ from boundary_env_ros.evidence.compare.side import ComparedRun, read_side
 from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
-from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.runner import Runner
+from boundary_env_ros.facade.runner import Plan, Runner
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.cart_config import CartConfig, ImuConfig, JointStateConfig
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.facade.policies.open_door import joint_angles
+from boundary_env_ros.facade.policies.baselines import joint_angles
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.arm_config import ArmConfig
 from boundary_env_ros.simulation.readings import SensorReading

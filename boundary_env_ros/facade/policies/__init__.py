@@ -6,9 +6,13 @@ Policies: what one is, the ones that come along, and adapters for those that oth
 An adapter imports what it adapts when it is made, so that nothing of it needs to be installed.
 """
 
-from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
+from boundary_env_ros.facade.policies.baselines import (
+    GoToGoalPolicy,
+    NoOpPolicy,
+    OpenDoorPolicy,
+    RandomPolicy,
+)
 from boundary_env_ros.facade.policies.making import make_policy
-from boundary_env_ros.facade.policies.open_door import OpenDoorPolicy
 from boundary_env_ros.facade.policies.policy import Policy
 
 __all__ = [

@@ -14,14 +14,18 @@ from typing import Any, TypeVar
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
+from boundary_env_ros.facade.policies.baselines import (
+    GoToGoalPolicy,
+    NoOpPolicy,
+    OpenDoorPolicy,
+    RandomPolicy,
+)
 from boundary_env_ros.facade.policies.gr00t import Gr00tWire
 from boundary_env_ros.facade.policies.lerobot import LeRobotPolicy
 from boundary_env_ros.facade.policies.lerobot_async import LeRobotWire
-from boundary_env_ros.facade.policies.open_door import OpenDoorPolicy
 from boundary_env_ros.facade.policies.openpi import OpenPiWire
 from boundary_env_ros.facade.policies.policy import Policy
-from boundary_env_ros.facade.policies.replay import ReplayPolicy
+from boundary_env_ros.facade.policies.replay_policy import ReplayPolicy
 from boundary_env_ros.facade.policies.served import ServedPolicy, Wire
 from boundary_env_ros.facade.policies.stable_baselines import StableBaselinesPolicy
 from boundary_env_ros.storage.contract_file import LoadedContract

@@ -59,8 +59,7 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import most_of_request
+from boundary_env_ros.ros.message_guard import most_of_request, Once
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 

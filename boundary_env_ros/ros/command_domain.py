@@ -16,7 +16,7 @@ from rclpy.node import Node
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.contract_node import ContractNode
-from boundary_env_ros.ros.isolated_node import check_domain
+from boundary_env_ros.ros.domain import check_domain
 
 # For the last command, s; a driver that was killed does not acknowledge it.
 _LAST_WORD = 0.5

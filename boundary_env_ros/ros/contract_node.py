@@ -48,8 +48,7 @@ from boundary_env_ros.ros.conversions import decoded, message_class, set_time, t
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES
+from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Once
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS

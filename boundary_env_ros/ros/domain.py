@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which ROS domain a process is in, and one that is not in use on this machine."""
+"""Which ROS domain a process is in, whether it is one, and one that nothing here uses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from boundary_env_ros.errors import LinkError
 
 # Domains whose ports lie below the ephemeral range of Linux.
 _DOMAINS = range(1, 102)
+# The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
+_MOST_DOMAIN = 232
 _PORT_BASE, _DOMAIN_GAIN, _UNICAST = 7400, 250, 10
 
 
@@ -60,3 +62,12 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def check_domain(domain: int) -> None:
+    """Refuse what is no domain: the middleware would end the process."""
+    if not 0 <= domain <= _MOST_DOMAIN:
+        raise LinkError(
+            f'Not a ROS domain (expected 0 to {_MOST_DOMAIN}, got {domain}). Check who '
+            'names it: ROS_DOMAIN_ID, an option or a parameter.'
+        )

@@ -21,15 +21,13 @@ from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
+from boundary_env_ros.ros.domain import check_domain
 from boundary_env_ros.ros.executors import let_in
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
 # Messages of one topic that are let in at once: a flood does not keep others waiting.
 _MOST = 1000
-
-# The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
-_MOST_DOMAIN = 232
 
 
 class IsolatedNode(Closing):
@@ -200,12 +198,3 @@ def _context(domain_id: int | None, arguments: list[str], enclave: str) -> Conte
         domain = os.environ.get('ROS_DOMAIN_ID') or 0 if domain_id is None else domain_id
         raise enclaves.refused(error, enclave, domain) from error
     return context
-
-
-def check_domain(domain: int) -> None:
-    """Refuse what is no domain: the middleware would end the process."""
-    if not 0 <= domain <= _MOST_DOMAIN:
-        raise LinkError(
-            f'Not a ROS domain (expected 0 to {_MOST_DOMAIN}, got {domain}). Check who '
-            'names it: ROS_DOMAIN_ID, an option or a parameter.'
-        )

@@ -12,7 +12,7 @@ where the boundary has a key, what bears no authentication under it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from inspect import iscoroutinefunction
 import time
@@ -25,7 +25,6 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros.conversions import message_of
-from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.storage import yaml_text
 
 #: Bytes of a status or a contract: its text, and as much beside it as documents may have.
@@ -289,3 +288,34 @@ def _refusal(response: Any, message: str, code: ResultCode) -> Any:
     elif hasattr(response, 'message'):
         response.message = message
     return response
+
+
+# Things whose names others choose may be very many.
+_MOST = 1000
+
+
+class Once:
+    """
+    Knows what was said lately.
+
+    Parameters
+    ----------
+    seconds
+        For how long each thing need not be said again, on the steady clock.
+
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._said: dict[Hashable, float] = {}
+
+    def due(self, what: Hashable) -> bool:
+        """Return whether a thing is to be said now; if so, it has been."""
+        now = time.monotonic()
+        said = self._said.get(what)
+        if said is not None and now - said < self._seconds:
+            return False
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said[what] = now
+        return True

@@ -81,8 +81,7 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request, Once
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25

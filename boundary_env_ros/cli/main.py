@@ -13,18 +13,15 @@ import click
 from click.shell_completion import shell_complete
 
 from boundary_env_ros import __version__
-from boundary_env_ros.cli.audit import audit
 from boundary_env_ros.cli.bag import bag
 from boundary_env_ros.cli.command import CommandGroup, complain, DONE, UNUSABLE
-from boundary_env_ros.cli.compare import compare
-from boundary_env_ros.cli.contract import contract
-from boundary_env_ros.cli.episodes import episodes
-from boundary_env_ros.cli.export import export
-from boundary_env_ros.cli.inspect_step import inspect
+from boundary_env_ros.cli.contract_commands import contract
+from boundary_env_ros.cli.episode_commands import episodes
+from boundary_env_ros.cli.export_command import export
 from boundary_env_ros.cli.nodes import demo, operator, security, up, watch
-from boundary_env_ros.cli.replay import replay
-from boundary_env_ros.cli.report import report
-from boundary_env_ros.cli.run import run
+from boundary_env_ros.cli.record_commands import audit, compare, inspect, report
+from boundary_env_ros.cli.replay_command import replay
+from boundary_env_ros.cli.run_command import run
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.terminal import printing
 

@@ -36,6 +36,9 @@ _ONCE = 5.0
 # Seconds over which a budget is counted.
 _SPAN = 0.1
 
+# Things of which it is known when they were logged: their names others choose.
+_MOST = 1000
+
 
 def most_of_request(contract: Contract) -> int:
     """
@@ -51,6 +54,33 @@ def most_of_request(contract: Contract) -> int:
 def most_of_decision(contract: Contract) -> int:
     """Return the same of a ``GateDecision``, with a result for each number that is not finite."""
     return 4 * MOST_BYTES + 128 * contract.horizon * contract.action_size
+
+
+class Once:
+    """
+    Knows what was said lately; rclpy throttles by the line of code only.
+
+    Parameters
+    ----------
+    seconds
+        For how long each thing need not be said again, on the steady clock.
+
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._said: dict[Hashable, float] = {}
+
+    def due(self, what: Hashable) -> bool:
+        """Return whether a thing is to be said now; if so, it has been."""
+        now = time.monotonic()
+        said = self._said.get(what)
+        if said is not None and now - said < self._seconds:
+            return False
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said[what] = now
+        return True
 
 
 class Budget:
@@ -288,34 +318,3 @@ def _refusal(response: Any, message: str, code: ResultCode) -> Any:
     elif hasattr(response, 'message'):
         response.message = message
     return response
-
-
-# Things whose names others choose may be very many.
-_MOST = 1000
-
-
-class Once:
-    """
-    Knows what was said lately.
-
-    Parameters
-    ----------
-    seconds
-        For how long each thing need not be said again, on the steady clock.
-
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._said: dict[Hashable, float] = {}
-
-    def due(self, what: Hashable) -> bool:
-        """Return whether a thing is to be said now; if so, it has been."""
-        now = time.monotonic()
-        said = self._said.get(what)
-        if said is not None and now - said < self._seconds:
-            return False
-        if len(self._said) >= _MOST:
-            self._said.clear()
-        self._said[what] = now
-        return True

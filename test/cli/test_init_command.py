@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from boundary_env_ros.cli import contract
+from boundary_env_ros.cli import contract_commands
 from boundary_env_ros.cli.main import main
 from support.infer_contract_messages import cart_and_arm, write_bag
 
@@ -58,13 +58,13 @@ def test_file_that_appears_meanwhile_is_not_overwritten(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / 'mine.yaml'
-    draft = contract._of_bag
+    draft = contract_commands._of_bag
 
     def slow(path: Path) -> str:
         out.write_text('precious')
         return draft(path)
 
-    monkeypatch.setattr(contract, '_of_bag', slow)
+    monkeypatch.setattr(contract_commands, '_of_bag', slow)
     assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
     assert 'exists already, not overwritten' in capsys.readouterr().err
     assert out.read_text() == 'precious'

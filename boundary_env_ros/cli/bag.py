@@ -141,13 +141,12 @@ def import_(
       1  done, and something is unknown, left out or odd, which is said
       2  wrong arguments, no bag, no episode in it, a topic is missing, or the output exists
     """
-    from boundary_env_ros.core.records.parts import Pacing
     from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
     from boundary_env_ros.storage.contract_file import load
 
     if gap and ranges:
         raise click.UsageError('give one of --gap and --range')
-    loaded = load(contract, None if pacing is None else Pacing[pacing.upper()])
+    loaded = load(contract, pacing)
     options = ImportOptions(cut=_cut(gap, ranges), reset=reset or (), host=host)
     with counting('messages') as progress:
         imported = import_bag(path, output, loaded, options, progress=progress)

@@ -37,7 +37,6 @@ from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
@@ -312,13 +311,7 @@ class ContractNode(LifecycleNode):
     def _load(self) -> None:
         if self.value('secure'):
             enclaves.require_security()
-        pacing = self.value('pacing')
-        names_ = {p.name.lower(): p for p in Pacing}
-        if pacing and pacing not in names_:
-            raise BoundaryError(
-                f'Unknown pacing in the parameter (expected {", ".join(names_)}, got {pacing!r}).'
-            )
-        loaded = load(self.value('contract'), names_.get(pacing))
+        loaded = load(self.value('contract'), self.value('pacing') or None)
         contract = loaded.contract
         use_sim_time = self.get_parameter('use_sim_time').value
         if contract.sim_time and not use_sim_time:

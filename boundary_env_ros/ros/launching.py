@@ -30,7 +30,6 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.ros_adapters import get_ros_adapter
 
 from boundary_env_ros.core.environment.silence import declaring_time
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
@@ -190,8 +189,7 @@ class Boundary(Action):
             _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
         make_key(key_file(own_domain()))
         # Now, since a launch file that includes several may give each other arguments.
-        pacing = Pacing.__members__.get(given('pacing').upper())
-        contract = load(given('contract'), pacing).contract
+        contract = load(given('contract'), given('pacing') or None).contract
         self._declaring_time = declaring_time(contract)
         for spec in boundary_nodes(
             contract,

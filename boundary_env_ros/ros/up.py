@@ -87,7 +87,7 @@ def up(
     """
     if secure:
         require_security()
-    loaded = load(contract, Pacing[pacing.upper()] if pacing else None)
+    loaded = load(contract, pacing)
     fitting_task(loaded.contract)
     if loaded.contract.recorder_required and no_record:
         raise BoundaryError(

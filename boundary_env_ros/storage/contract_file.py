@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.core.records.parts import Pacing
-from boundary_env_ros.errors import ContractError, MissingDependency, Problem
+from boundary_env_ros.errors import ContractError, LinkError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
@@ -79,7 +79,7 @@ class LoadedContract:
         return replace(problem, line=self.line_of(problem.path))
 
 
-def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
+def load(place: str | Path, pacing: Pacing | str | None = None) -> LoadedContract:
     """
     Load a contract.
 
@@ -88,14 +88,21 @@ def load(place: str | Path, pacing: Pacing | None = None) -> LoadedContract:
     place
         A file, or the name of a shipped contract, for example ``warehouse_cart``.
     pacing
-        Pacing instead of the one in the file; lockstep brings simulated time with it.
+        Pacing or its name, instead of the one in the file; lockstep brings simulated time with it.
 
     Raises
     ------
     ContractError
         Listing every problem, each with its key path and line.
+    LinkError
+        If there is no pacing of that name.
 
     """
+    if isinstance(pacing, str):
+        names = {each.name.lower(): each for each in Pacing}
+        if pacing not in names:
+            raise LinkError(f'Unknown pacing (expected {", ".join(names)}, got {pacing!r}).')
+        pacing = names[pacing]
     source, text = read_text(place)
     return loads(text, source=source, pacing=pacing)
 

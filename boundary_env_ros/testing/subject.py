@@ -7,7 +7,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import find, load, LoadedContract
 from boundary_env_ros.testing.verdicts import fail, told
@@ -42,16 +41,15 @@ class UnderContract:
     def loaded(self) -> LoadedContract:
         """Return that contract, loaded; fail with all its problems if it is not valid."""
         place = self.contract()
-        pacing = None if self.pacing is None else Pacing[self.pacing.upper()]
         try:
             path = find(place)
             changed = path.stat().st_mtime_ns if path.is_file() else 0
-            return _load(path, changed, pacing)
+            return _load(path, changed, self.pacing)
         except BoundaryError as error:
             fail('a valid contract', told(error), where=str(place))
 
 
 @lru_cache(maxsize=16)
-def _load(path: Path, changed: int, pacing: Pacing | None) -> LoadedContract:
+def _load(path: Path, changed: int, pacing: str | None) -> LoadedContract:
     """Load a contract; only once for all tests, unless the file was changed (ns) meanwhile."""
     return load(path, pacing)

@@ -203,10 +203,10 @@ def _float_from_json(data: Json, where: str, _: object = None) -> float:
         try:
             return float(data)
         except OverflowError:
-            raise _wrong(where, 'a number that a float64 can hold', data) from None
+            raise wrong_value(where, 'a number that a float64 can hold', data) from None
     if data in ('nan', 'inf', '-inf'):
         return float(data)
-    raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
+    raise wrong_value(where, 'a number, "nan", "inf" or "-inf"', data)
 
 
 _Write = Callable[[Any], Any]
@@ -248,7 +248,7 @@ def _read_optional(read: _Read) -> _Read:
 def _read_list(read: _Read) -> _Read:
     def read_list(data: Json, where: str, unlike: Unlike) -> Any:
         if not isinstance(data, list):
-            raise _wrong(where, 'a list', data)
+            raise wrong_value(where, 'a list', data)
         return tuple(read(item, f'{where}[{i}]', unlike) for i, item in enumerate(data))
 
     return read_list
@@ -257,7 +257,7 @@ def _read_list(read: _Read) -> _Read:
 def _read_record(cls: Any, readers: Mapping[str, _Read]) -> _Read:
     def read_record(data: Json, where: str, unlike: Unlike) -> Any:
         if not isinstance(data, dict):
-            raise _wrong(where, f'an object ({cls.__name__})', data)
+            raise wrong_value(where, f'an object ({cls.__name__})', data)
         values = {} if data.keys() == readers.keys() else unlike.match(cls, data, where)
         for name, read in readers.items():
             if name in data:
@@ -272,7 +272,7 @@ def _read_enum(cls: Any) -> _Read:
 
     def read_enum(data: Json, where: str, _: Unlike) -> Any:
         if not isinstance(data, str) or data not in names:
-            raise _wrong(where, f'one of {", ".join(names)}', data)
+            raise wrong_value(where, f'one of {", ".join(names)}', data)
         return names[data]
 
     return read_enum
@@ -284,7 +284,7 @@ def _read_plain(kind: Any) -> _Read:
 
     def read_plain(data: Json, where: str, _: Unlike) -> Any:
         if type(data) is not kind:
-            raise _wrong(where, f'a value of type {kind.__name__}', data)
+            raise wrong_value(where, f'a value of type {kind.__name__}', data)
         return data
 
     return read_plain
@@ -294,7 +294,7 @@ def _bytes_from_json(data: Json, where: str, _: Unlike) -> bytes:
     try:
         return bytes.fromhex(data)
     except (TypeError, ValueError):
-        raise _wrong(where, 'hexadecimal digits', data) from None
+        raise wrong_value(where, 'hexadecimal digits', data) from None
 
 
 _json_reader = walker(
@@ -306,7 +306,8 @@ _json_reader = walker(
 )
 
 
-def _wrong(where: str, expected: str, data: Json) -> RecordError:
+def wrong_value(where: str, expected: str, data: Json) -> RecordError:
+    """Return the error of plain data that is not what belongs at its place."""
     shown = repr(data)
     return RecordError(
         f'{where}: expected {expected}, got {shown if len(shown) < 60 else shown[:57] + "..."}.'

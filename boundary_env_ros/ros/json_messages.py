@@ -47,7 +47,7 @@ def from_json(kind: Any, data: Json, where: str = '') -> Any:
 
     """
     if not isinstance(data, Mapping):
-        raise _wrong(where, 'an object', data)
+        raise serialization.wrong_value(where or 'The request', 'an object', data)
     message, fields = kind(), kind.get_fields_and_field_types()
     for name, value in data.items():
         if name not in fields:
@@ -60,7 +60,7 @@ def from_json(kind: Any, data: Json, where: str = '') -> Any:
         elif isinstance(value, list):
             found = [_read(item, of, f'{place}[{i}]') for i, item in enumerate(value)]
         else:
-            raise _wrong(place, 'a list', value)
+            raise serialization.wrong_value(place, 'a list', value)
         setattr(message, name, found)
     return message
 
@@ -70,22 +70,15 @@ def _read(data: Json, name: str, where: str) -> Any:
         return from_json(nested_class(name), data, where)
     if name == 'double':
         return serialization.from_json(float, data, where)
+    fits, expected = isinstance(data, str), 'a text'
     if name in INTEGERS:
         low, high = INTEGERS[name]
-        if type(data) is int and low <= data <= high:
-            return data
-        raise _wrong(where, f'a whole number from {low} to {high}', data)
-    wanted: type = bool if name == 'boolean' else str
-    if type(data) is not wanted:
-        raise _wrong(where, 'true or false' if wanted is bool else 'a text', data)
-    if wanted is str and '\0' in str(data):
-        raise _wrong(where, 'a text without zero bytes', data)
+        fits = type(data) is int and low <= data <= high
+        expected = f'a whole number from {low} to {high}'
+    elif name == 'boolean':
+        fits, expected = isinstance(data, bool), 'true or false'
+    elif fits and '\0' in data:
+        fits, expected = False, 'a text without zero bytes'
+    if not fits:
+        raise serialization.wrong_value(where, expected, data)
     return data
-
-
-def _wrong(where: str, expected: str, data: Json) -> RequestRejected:
-    shown = repr(data)
-    return RequestRejected(
-        f'{where or "The request"}: expected {expected}, '
-        f'got {shown if len(shown) < 60 else shown[:57] + "..."}.'
-    )

@@ -27,7 +27,7 @@ _PART = re.compile(r'([^\[]+)(?:\[(\d*):(\d*)\])?')
 
 
 @frozen
-class Input:
+class InputKey:
     """
     What one key of the policy's observation is made of; what is empty is as usual.
 
@@ -65,7 +65,7 @@ class Input:
 
 
 @frozen
-class Output:
+class OutputKey:
     """
     What one key of the policy's answer is; its numbers become the next ones of the action.
 
@@ -74,10 +74,10 @@ class Output:
     select
         Places of the numbers that are used, in this order; usual: all.
     degrees, scale, mean, std
-        As of :class:`Input`, undone. Places are those behind ``select``.
+        As of :class:`InputKey`, undone. Places are those behind ``select``.
     delta
         Fields of the measured values that the numbers are to be added to, as of
-        :attr:`Input.fields`.
+        :attr:`InputKey.fields`.
 
     """
 
@@ -97,7 +97,7 @@ class _Affine:
     offset: Array
 
     @classmethod
-    def of(cls, spec: Input | Output, size: int, where: str) -> _Affine:
+    def of(cls, spec: InputKey | OutputKey, size: int, where: str) -> _Affine:
         scale, mean, std = (
             _whole(values, size, usual, f'{where}.{name}')
             for name, values, usual in (
@@ -140,9 +140,9 @@ class PolicyKeys:
     contract
         The contract; its actions have to be numbers.
     data
-        The mapping, as plain data: ``observation`` and ``action``, by key an :class:`Input` and an
-        :class:`Output`; ``chunk``, how many actions an answer has; ``delay`` and ``prefix``, the
-        keys under which a policy that conditions on them gets both.
+        The mapping, as plain data: ``observation`` and ``action``, by key an :class:`InputKey` and
+        an :class:`OutputKey`; ``chunk``, how many actions an answer has; ``delay`` and ``prefix``,
+        the keys under which a policy that conditions on them gets both.
 
     Raises
     ------
@@ -173,8 +173,8 @@ class PolicyKeys:
                 f'least `action`, `chunk` a number, the last two keys, got '
                 f'{one_line(str(dict(data)))}).'
             )
-        inputs = _each(Input, data.get('observation', {}), 'observation')
-        self._outputs = _each(Output, data['action'], 'action')
+        inputs = _each(InputKey, data.get('observation', {}), 'observation')
+        self._outputs = _each(OutputKey, data['action'], 'action')
         self._inputs = {key: self._input(spec, key) for key, spec in inputs.items()}
         self._bases = {
             key: self._flat(o.delta, f'action {key!r}') for key, o in self._outputs.items()
@@ -225,7 +225,7 @@ class PolicyKeys:
 
         return flat
 
-    def _input(self, spec: Input, key: str) -> Callable[[Mapping[str, Array], str], Any]:
+    def _input(self, spec: InputKey, key: str) -> Callable[[Mapping[str, Array], str], Any]:
         where = f'observation {key!r}'
         said = [bool(spec.fields), spec.instruction is not None, bool(spec.constant)]
         if sum(said) != 1:
@@ -439,7 +439,7 @@ def _cast(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _picture(
-    spec: Input, field: FieldSpec, dtype: np.dtype[Any], where: str
+    spec: InputKey, field: FieldSpec, dtype: np.dtype[Any], where: str
 ) -> Callable[[Mapping[str, Array], str], Array]:
     """Return what makes the pictures of a field what the policy is sent."""
     channels = field.shape[2] if len(field.shape) == 3 else 1

@@ -235,13 +235,11 @@ class ContractEnv:
             Of each: ``name``, ``available``, ``reason`` and ``parameters``, what to send for it.
 
         """
-        found: list[dict[str, Any]] = self._ask('affordances', agent)
-        return found
+        return list(self._ask('affordances', agent))
 
     def plan(self, query: Mapping[str, Any], agent: str = '') -> dict[str, Any]:
         """Ask what to do, JSON both ways."""
-        plan: dict[str, Any] = self._ask('plan', agent, query=dict(query))
-        return plan
+        return dict(self._ask('plan', agent, query=dict(query)))
 
     def save(self) -> dict[str, Any]:
         """
@@ -249,8 +247,7 @@ class ContractEnv:
 
         A reset puts it back, by the option that the plugin declares for it.
         """
-        state: dict[str, Any] = self._ask('save', next(iter(self._asked().agents)))
-        return state
+        return dict(self._ask('save', next(iter(self._asked().agents))))
 
     def render_world(self, mode: str = 'rgb_array', agent: str = '') -> npt.NDArray[Any] | str:
         """Return what the world shows of itself: pixels, or with ``'ansi'`` a text."""

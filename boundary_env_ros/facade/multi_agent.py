@@ -130,6 +130,10 @@ class SharedEnv(ContractEnv):
         self.agents = list(self.possible_agents)
         return begun
 
+    def _infos(self, begun: Mapping[str, StepResult]) -> Infos:
+        full = self._full_info
+        return {agent: step_info(self.contract, each, full=full) for agent, each in begun.items()}
+
     def _vector(self, agent: str, action: Any) -> Vector:
         try:
             return action_vector(self.contract, action)
@@ -186,13 +190,8 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
 
         """
         begun = self._begin_all(seed, options)
-        return (
-            {agent: self._observed(agent, result) for agent, result in begun.items()},
-            {
-                agent: step_info(self.contract, result, full=self._full_info)
-                for agent, result in begun.items()
-            },
-        )
+        observations = {agent: self._observed(agent, result) for agent, result in begun.items()}
+        return observations, self._infos(begun)
 
     def step(
         self, actions: Mapping[str, Any]
@@ -229,23 +228,18 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         """
         given = {agent: action for agent, action in actions.items() if action is not None}
         closed = self._send({agent: self._vector(agent, each) for agent, each in given.items()})
-        observations: Observations = {}
-        rewards: dict[str, float] = {}
-        terminations: dict[str, bool] = {}
-        truncations: dict[str, bool] = {}
-        infos: Infos = {}
-        for agent in self.agents:
-            last = closed[agent][-1]
-            observations[agent] = self._observed(agent, last)
-            rewards[agent], infos[agent] = outcome_of(
-                self.contract, closed[agent], full=self._full_info
-            )
-            terminations[agent] = last.transition.terminated
-            truncations[agent] = last.transition.truncated
-        self.agents = [
-            agent for agent in self.agents if not (terminations[agent] or truncations[agent])
-        ]
-        return observations, rewards, terminations, truncations, infos
+        last = {agent: closed[agent][-1] for agent in self.agents}
+        outcomes = {
+            agent: outcome_of(self.contract, closed[agent], full=self._full_info) for agent in last
+        }
+        self.agents = [agent for agent, each in last.items() if not each.transition.ending]
+        return (
+            {agent: self._observed(agent, each) for agent, each in last.items()},
+            {agent: reward for agent, (reward, _) in outcomes.items()},
+            {agent: each.transition.terminated for agent, each in last.items()},
+            {agent: each.transition.truncated for agent, each in last.items()},
+            {agent: info for agent, (_, info) in outcomes.items()},
+        )
 
 
 #: What an info says of an action; in turn, of the last one of its agent.
@@ -302,10 +296,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
         self._cumulative_rewards: dict[str, float] = dict.fromkeys(begun, 0.0)
         self.terminations: dict[str, bool] = dict.fromkeys(begun, False)
         self.truncations: dict[str, bool] = dict.fromkeys(begun, False)
-        self.infos: Infos = {
-            agent: step_info(self.contract, result, full=self._full_info)
-            for agent, result in begun.items()
-        }
+        self.infos = self._infos(begun)
         self.agent_selection = self.contract.turn_of(1)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:

@@ -253,7 +253,7 @@ class AgentServices:
         return srv.Reset.Response(
             episode_id=episode_id,
             observation=to_msg(transition.observation, transition.closed),
-            transition=[to_msg(transition, transition.closed)],
+            transition=_messages((transition,)),
             info=transition.info,
         )
 
@@ -315,9 +315,7 @@ class AgentServices:
         with self._conversing():
             action = action_of(self.contract, request.action, request.horizon)
             closed, *_ = self._steps([(action, request.payload)], request.metadata)
-        return srv.Step.Response(
-            **_snapshot(closed), transitions=[to_msg(each, each.closed) for each in closed]
-        )
+        return srv.Step.Response(**_snapshot(closed), transitions=_messages(closed))
 
     def _batch_step(self, request: Any) -> Any:
         self._check(request.episode_id)
@@ -332,17 +330,13 @@ class AgentServices:
             closed, completed, result = self._steps(
                 zip(actions, payloads, strict=True), request.metadata
             )
-        return srv.BatchStep.Response(
-            result=result,
-            completed=completed,
-            **_snapshot(closed),
-            transitions=[to_msg(each, each.closed) for each in closed],
-        )
+        told = {'result': result, 'completed': completed, **_snapshot(closed)}
+        return srv.BatchStep.Response(**told, transitions=_messages(closed))
 
     def _observe(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
         last = self._newest(request.episode_id)
-        return srv.Observe.Response(**_snapshot((last,)), transition=[to_msg(last, last.closed)])
+        return srv.Observe.Response(**_snapshot((last,)), transition=_messages((last,)))
 
     def _spaces(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
@@ -526,6 +520,10 @@ def _ended(ending: str) -> BoundaryError:
     if ending in _LOST:
         return PeerLost(message, _LOST[ending])
     return EpisodeEnded(message)
+
+
+def _messages(closed: Sequence[Transition]) -> list[Any]:
+    return [to_msg(each, each.closed) for each in closed]
 
 
 def _snapshot(closed: Sequence[Transition]) -> dict[str, Any]:

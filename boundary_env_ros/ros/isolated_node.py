@@ -121,8 +121,7 @@ class IsolatedNode(Closing):
     @property
     def domain_id(self) -> int:
         """The ROS domain."""
-        number: int = self.context.get_domain_id()
-        return number
+        return int(self.context.get_domain_id())
 
     @property
     def closed(self) -> bool:

@@ -48,21 +48,12 @@ class EndingKind(IntEnum):
 #: failure of the machinery before a verdict of the task, which rests on broken evidence then; the
 #: time limit comes last.
 BUILT_IN: Mapping[str, EndingKind] = {
-    ENVIRONMENT_LOST: EndingKind.TRUNCATED,
-    RESET_FAILED: EndingKind.TRUNCATED,
-    SIMULATION_FAILED: EndingKind.TRUNCATED,
-    TASK_FAILED: EndingKind.TRUNCATED,
-    ROBOT_LOST: EndingKind.TRUNCATED,
-    GATE_LOST: EndingKind.TRUNCATED,
-    RECORDER_LOST: EndingKind.TRUNCATED,
-    OPERATOR_STOP: EndingKind.TRUNCATED,
-    ABANDONED: EndingKind.TRUNCATED,
-    SAFETY_STOP: EndingKind.TRUNCATED,
-    SENSOR_LOST: EndingKind.TRUNCATED,
-    POLICY_LOST: EndingKind.TRUNCATED,
-    FAILURE: EndingKind.TERMINATED,
-    SUCCESS: EndingKind.TERMINATED,
-    TIME_LIMIT: EndingKind.TRUNCATED,
+    ending: EndingKind.TERMINATED if ending in (FAILURE, SUCCESS) else EndingKind.TRUNCATED
+    for ending in (
+        *(ENVIRONMENT_LOST, RESET_FAILED, SIMULATION_FAILED, TASK_FAILED, ROBOT_LOST, GATE_LOST),
+        *(RECORDER_LOST, OPERATOR_STOP, ABANDONED, SAFETY_STOP, SENSOR_LOST, POLICY_LOST),
+        *(FAILURE, SUCCESS, TIME_LIMIT),
+    )
 }
 
 

@@ -211,8 +211,7 @@ class GazeboBridge(ContractNode):
 
     def world_time(self) -> int:
         """Return the time of the world as far as it was heard, ns."""
-        nanoseconds: int = self.get_clock().now().nanoseconds
-        return nanoseconds
+        return int(self.get_clock().now().nanoseconds)
 
     def _driver_time(self) -> int:
         """Return the time of the driver's timeout: in lockstep the world's, which stands still."""

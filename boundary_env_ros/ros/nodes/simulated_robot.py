@@ -157,8 +157,7 @@ class SimulatedRobotNode(ContractNode):
     def _start(self) -> int:
         if self.contract.sim_time:
             return to_nanoseconds(self.contract.period)
-        nanoseconds: int = self.get_clock().now().nanoseconds
-        return nanoseconds
+        return int(self.get_clock().now().nanoseconds)
 
     def trouble(self) -> str:
         """Return why the world stands still until the next reset."""
@@ -203,8 +202,7 @@ class SimulatedRobotNode(ContractNode):
     def _target(self) -> int:
         """Return what time it should be in the world now (realtime)."""
         if not self.contract.sim_time:
-            nanoseconds: int = self.get_clock().now().nanoseconds
-            return max(nanoseconds, self._now)
+            return max(int(self.get_clock().now().nanoseconds), self._now)
         steady = self.clock.now().steady
         target = self._now + steady - self._steady
         self._steady = steady

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, MISSING
+import json
 import math
 import typing
 from typing import Any, TypeVar
@@ -304,6 +305,15 @@ _json_reader = walker(
     enum=_read_enum,
     plain=_read_plain,
 )
+
+
+def json_object(text: str) -> dict[str, Json] | None:
+    """Return the JSON object that a text holds, of none an empty one; None if it holds another."""
+    try:
+        found = json.loads(text or '{}')
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def wrong_value(where: str, expected: str, data: Json) -> RecordError:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.parts import KeyValue
+from boundary_env_ros.core.serialization import json_object
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import DigestMismatch, InvalidAction, RequestRejected, ResultCode
 
@@ -86,11 +87,8 @@ def options_of(text: str) -> Mapping[str, object]:
         If it is anything else.
 
     """
-    try:
-        options = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise RequestRejected(f'The reset options are not a JSON object: {error}.') from error
-    if not isinstance(options, dict):
+    options = json_object(text)
+    if options is None:
         raise RequestRejected(f'The reset options are not a JSON object (got {text[:80]!r}).')
     return options
 

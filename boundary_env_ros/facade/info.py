@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-import json
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
@@ -18,6 +17,7 @@ from boundary_env_ros.core.records.intervention import intervention_in
 from boundary_env_ros.core.records.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.serialization import json_object
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.facade.steps import StepResult
 
@@ -187,13 +187,13 @@ def step_info(
 
 def _world(text: str) -> object:
     """Return what a world says of itself, which a record may say otherwise than a world does."""
-    try:
-        return json.loads(text or '{}')
-    except (ValueError, RecursionError) as error:
+    found = json_object(text)
+    if found is None:
         raise RecordError(
-            f'The info of a step cannot be read (expected a JSON object, got {error}); take '
+            f'The info of a step cannot be read (expected a JSON object, got {text[:80]!r}); take '
             'another copy of the record.'
-        ) from error
+        )
+    return found
 
 
 def _details(transition: Transition) -> Info:

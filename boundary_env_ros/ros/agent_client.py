@@ -291,12 +291,38 @@ class AgentClient:
 
     def arm(self) -> None:
         """Arm the gate for the episode that was asked for, the second part of a reset."""
-        self._lease_id = self._take_lease(self._deadline)
+        self._wait(
+            lambda: self._recorder_listens() or self._over(),
+            self._deadline,
+            f'the recorder to listen to {self._requests.topic_name}',
+        )
+        request = srv.Arm.Request(
+            digest=self._digest,
+            agent=self._agent,
+            episode_id=self._episode_id,
+            # Two processes of one name must not share a lease.
+            client=f'{self.client} {self._holder}',
+        )
+        answer = self._granted(
+            self._arm,
+            request,
+            'the safety gate (arm)',
+            _PASSING,
+            sign_of_life=self._contract.safety.gate_timeout,
+            deadline=self._deadline,
+        )
+        self._lease_id = str(answer.lease_id)
 
     def finish_begin(self) -> StepResult:
         """Wait for the reset, the third part of a reset."""
         deadline = self._deadline
-        transition, delivered = self._reset_transition(deadline)
+        try:
+            self._wait(self._has_transition, deadline, 'the reset of the environment (transition)')
+        except LinkTimeout as error:
+            if self._over():
+                raise ResetFailed(self._ending_message()) from error
+            raise
+        transition, delivered = self._transitions.popleft()
         if transition.truncated:
             raise ResetFailed(self._ending_message() or f'The reset failed: {transition.ending}.')
         # One that ended at once, at its goal or by a stop, tells so in the first step.
@@ -380,29 +406,6 @@ class AgentClient:
             reader.node_name == 'recorder' for reader in readers
         ) and self._requests.get_subscription_count() >= len(readers)
 
-    def _take_lease(self, deadline: float) -> str:
-        self._wait(
-            lambda: self._recorder_listens() or self._over(),
-            deadline,
-            f'the recorder to listen to {self._requests.topic_name}',
-        )
-        request = srv.Arm.Request(
-            digest=self._digest,
-            agent=self._agent,
-            episode_id=self._episode_id,
-            # Two processes of one name must not share a lease.
-            client=f'{self.client} {self._holder}',
-        )
-        answer = self._granted(
-            self._arm,
-            request,
-            'the safety gate (arm)',
-            _PASSING,
-            sign_of_life=self._contract.safety.gate_timeout,
-            deadline=deadline,
-        )
-        return str(answer.lease_id)
-
     def _granted(
         self,
         client: Any,
@@ -431,15 +434,6 @@ class AgentClient:
             # However much comes meanwhile: nodes have a budget for requests.
             again = time.monotonic() + _ASK_AGAIN
             wait_until(lambda: False, again, lambda: self._spin(_ASK_AGAIN))
-
-    def _reset_transition(self, deadline: float) -> tuple[Transition, ClockReading]:
-        try:
-            self._wait(self._has_transition, deadline, 'the reset of the environment (transition)')
-        except LinkTimeout as error:
-            if self._over():
-                raise ResetFailed(self._ending_message()) from error
-            raise
-        return self._transitions.popleft()
 
     def _has_transition(self) -> bool:
         """Drop what is not of this episode; return whether something is left."""

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from boundary_env_ros.core.contract.model import CallStep, WaitStep, WorldStep
@@ -30,6 +28,7 @@ from boundary_env_ros.core.records.transition import (
     ResetRecord,
     Transition,
 )
+from boundary_env_ros.core.serialization import json_object
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
@@ -261,10 +260,7 @@ def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
 
 def object_or_nothing(info: str) -> str:
     """Return what a world says of itself; nothing, if it is no JSON object."""
-    try:
-        return info if info and isinstance(json.loads(info), dict) else ''
-    except (ValueError, RecursionError):
-        return ''
+    return '' if json_object(info) is None else info
 
 
 # What is waited for ------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ worth.
 from __future__ import annotations
 
 from enum import IntEnum
-import json
 
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Verdict
 from boundary_env_ros.core.records.latency import Latency
 from boundary_env_ros.core.records.observation import Observation, ObservationField
 from boundary_env_ros.core.records.parts import KeyValue, NamedValues, Pacing, StepId
+from boundary_env_ros.core.serialization import json_object
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
@@ -56,11 +56,7 @@ class ResetRecord:
     @property
     def instruction(self) -> str:
         """Return what the policy was told to do, in words; empty if it was told nothing."""
-        try:
-            options = json.loads(self.options or '{}')
-        except (ValueError, RecursionError):
-            return ''
-        told = options.get(INSTRUCTION) if isinstance(options, dict) else ''
+        told = (json_object(self.options) or {}).get(INSTRUCTION)
         return told if isinstance(told, str) else ''
 
 

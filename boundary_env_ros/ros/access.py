@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract.model import CallStep, Contract, PublishStep
 from boundary_env_ros.core.sources.inputs import gate_inputs, image_fields, sensor_topics
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.recorded_topics import foreign_topics, own_topics, places_of
+from boundary_env_ros.ros.recorded_topics import foreign_topics, LOG, own_topics, places_of
 
 _ENVIRONMENT, _GATE, _RECORDER, _SERVER = 'environment', 'safety_gate', 'recorder', 'policy_server'
 #: The simulated robot, and what a robot's own drivers have to be allowed together.
@@ -70,7 +70,7 @@ _SERVICES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _CLOCK = '/clock'
 # What rclpy adds to a node, and to one with a lifecycle.
-_EVERY = ('/rosout', '/parameter_events')
+_EVERY = (LOG, '/parameter_events')
 _PARAMETERS = (
     *('describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters'),
     *('set_parameters', 'set_parameters_atomically', 'get_type_description'),
@@ -146,7 +146,7 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
             table.add(_ENVIRONMENT, 'calls', step.service)
         elif isinstance(step, PublishStep):
             table.add(_ENVIRONMENT, 'publishes', step.topic)
-    table.add(_RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract))
+    table.add(_RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract), LOG)
     nodes = (_RECORDER, *((ROBOT,) if simulated else ()), *gates.values(), _ENVIRONMENT, _SERVER)
     beside = (*_BESIDE, *clients)
     for place in (*nodes, *beside):

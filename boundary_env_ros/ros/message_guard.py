@@ -30,6 +30,15 @@ from boundary_env_ros.storage import yaml_text
 #: Bytes of a status or a contract: its text, and as much beside it as documents may have.
 MOST_BYTES = yaml_text.MOST_BYTES + json_documents.MOST_BYTES
 
+# Bytes of a sensor's message, and the types that have no such bound.
+_MOST_OF_SENSOR = 1 << 20
+_LARGE = frozenset(
+    {
+        *('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
+        *('sensor_msgs/msg/LaserScan', 'sensor_msgs/msg/PointCloud2'),
+    }
+)
+
 # Seconds in which a topic or service is logged once.
 _ONCE = 5.0
 
@@ -54,6 +63,15 @@ def most_of_request(contract: Contract) -> int:
 def most_of_decision(contract: Contract) -> int:
     """Return the same of a ``GateDecision``, with a result for each number that is not finite."""
     return 4 * MOST_BYTES + 128 * contract.horizon * contract.action_size
+
+
+def most_of_sensor(kind: str) -> int:
+    """
+    Return how many bytes a message of a sensor may have; 0: any number.
+
+    What takes long to decode is many names and many parts; pixels, points and beams are numbers.
+    """
+    return 0 if kind in _LARGE else _MOST_OF_SENSOR
 
 
 class Once:
@@ -295,12 +313,13 @@ class Incoming:
     def refuse_forged(self, name: str, fault: str) -> None:
         """Count something that bears no right authentication, as :meth:`refuse` does."""
         self.forged += 1
-        self.refuse(name, fault)
+        # Each kind of fault is logged: the record has the log.
+        self.refuse(name, fault, fault.partition('(')[0])
 
-    def refuse(self, name: str, error: Exception | str) -> None:
+    def refuse(self, name: str, error: Exception | str, kind: str = '') -> None:
         """Count something that has arrived and could not be taken, and log it now and then."""
         self._refused[name] += 1
-        if not self._once.due(name):
+        if not self._once.due((name, kind)):
             return
         if isinstance(error, Exception) and not isinstance(error, BoundaryError):
             error = f'{traceback.format_exc(limit=-4)}\n'

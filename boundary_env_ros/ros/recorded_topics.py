@@ -35,6 +35,9 @@ _LARGE = frozenset(
     {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
 )
 
+#: What the nodes of the domain log: in the record, it tells what was refused, and why.
+LOG = '/rosout'
+
 #: What a reader makes records of, and what else the nodes of a boundary say.
 _OWN = {
     **{topic: record.__name__ for record, topic in TOPICS.items()},
@@ -129,7 +132,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
         RecordedTopic(
             name=node.resolve_topic_name(name), type=kind, latched=name == contract.tf_topics[1]
         )
-        for name, kind in foreign_topics(contract).items()
+        for name, kind in (*foreign_topics(contract).items(), (LOG, 'rcl_interfaces/msg/Log'))
     )
     return (*own, *foreign)
 

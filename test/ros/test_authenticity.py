@@ -30,6 +30,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import PATIENT, SOON, wait_until, World
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ def test_the_audit_tells_of_messages_that_were_refused(world: World) -> None:
     report = audit_path(world.run)
     assert report.counts['authentic'] == 1
     assert report.ok, f'\n{report}'
+    logged = [m.decode().msg for m in open_records(world.run).messages(['/rosout'])]
+    assert any('its number was used' in text for text in logged), logged
 
 
 # Lockstep ----------------------------------------------------------------------------------------

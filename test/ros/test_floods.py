@@ -14,6 +14,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition as Lifecycle
+from nav_msgs.msg import Odometry
 import numpy as np
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.event_handler import PublisherEventCallbacks
@@ -102,6 +103,16 @@ def test_a_giant_request_is_refused_unread_and_the_next_honest_one_is_decided(
 
     world.probe.until(counted, _SOON, 'a count of what was refused')
     world.end_episode()
+
+
+def test_a_giant_message_of_a_sensor_is_refused_unread(world: World) -> None:
+    # A million names take the gate half a second to decode.
+    giant = Odometry(child_frame_id='x' * (1 << 20))
+    with world.probe.publisher(Odometry, 'odom', names.RECORD) as stranger:
+        stranger.publish(giant)
+        log = world.processes['safety_gate'].log
+        told = 'odom: the message is too large (expected at most 1048576 bytes, '
+        world.probe.until(lambda: told in log.read_text(), _SOON, 'a refusal')
 
 
 def test_a_client_does_not_send_what_would_be_refused_unread(world: World) -> None:

@@ -81,7 +81,12 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request, Once
+from boundary_env_ros.ros.message_guard import (
+    MOST_BYTES,
+    most_of_request,
+    most_of_sensor,
+    Once,
+)
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
@@ -255,6 +260,7 @@ class SafetyGate(ContractNode):
                 partial(self._on_sensor, listener),
                 names.sensor(qos, contract.pacing),
                 raw=True,
+                most=most_of_sensor(listener.inputs[0].type),
             )
             for (topic, qos), listener in self._listeners.items()
         ]

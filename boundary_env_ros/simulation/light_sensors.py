@@ -120,11 +120,9 @@ class Camera(Sensor[State]):
         distance, geom, normal = self._caster.cast(origin, rays, _SIGHT)
         unseen = geom < 0
         distance[unseen] = _SIGHT
-        brightness = normal @ _LIGHT
-        brightness *= 0.4
-        brightness += 0.6
-        floor = geom == self._caster.floor_geom
-        brightness[floor & _odd_tiles(origin, rays, distance)] *= _DARK_TILE
+        brightness = 0.6 + 0.4 * (normal @ _LIGHT)
+        dark = (geom == self._caster.floor_geom) & _odd_tiles(origin, rays, distance)
+        brightness[dark] *= _DARK_TILE
         # Colours by row: NumPy is slow where the last of the axes has but three.
         colour = self._colours.take(geom, axis=1)
         colour *= brightness

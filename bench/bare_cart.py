@@ -45,7 +45,6 @@ class BareCart(gymnasium.Env[dict[str, Array], Array]):
         angles = -math.pi + 2.0 * math.pi / BEAMS * np.arange(BEAMS)
         self.beams = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
         self.pixels = _pixel_rays()
-        self.goal = np.array([2.5, -1.0])
         self.action_space = Box(np.float32([-0.3, -1.5]), np.float32([0.8, 1.5]))
         self.observation_space = Dict(
             {
@@ -58,11 +57,15 @@ class BareCart(gymnasium.Env[dict[str, Array], Array]):
         )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Any = None
     ) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Put the cart where the model has it, on its wheels."""
+        """Put the cart on its wheels at ``start`` (x, y, yaw), the mark at ``goal`` (x, y)."""
         super().reset(seed=seed)
+        (x, y, yaw), self.goal = (np.array(options[of]) for of in ('start', 'goal'))
         mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:2] = x, y
+        self.data.qpos[3:7] = math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)
+        self.data.mocap_pos[0, :2] = self.goal
         mujoco.mj_step(self.model, self.data, 100)
         return self._observe(), {}
 

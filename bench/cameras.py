@@ -163,6 +163,7 @@ def figures(seconds: float) -> Sequence[Figure]:
                 values=[100.0 * (ours - without)],
                 bare=[100.0 * bare],
                 ratio='ours/bare',
+                budget='<= 1.3',
             )
         )
     return found

@@ -26,7 +26,7 @@ from boundary_env_ros.simulation.motion_sensors import Sensor, State
 
 # The camera's world: light from above and a little from the south-west, haze with distance.
 _LIGHT = np.array([-0.35, -0.5, 0.8]) / math.sqrt(0.35**2 + 0.5**2 + 0.8**2)
-_HAZE = np.array((0.70, 0.73, 0.76))
+_HAZE = np.array([[0.70], [0.73], [0.76]])
 _HAZE_DISTANCE = 15.0
 _SIGHT = 30.0
 _TILE = 1.0
@@ -110,23 +110,27 @@ class Camera(Sensor[State]):
         light = self._shade(origin, self._pixel_rays @ rotation.T)
         levels = self._noise.standard_normal((config.height * config.width, 3))
         levels *= config.intensity_noise
-        levels += 255.0 * light.T
-        pixels = np.clip(np.rint(levels, out=levels), 0.0, 255.0).astype(np.uint8)
+        light *= 255.0
+        levels += light.T
+        pixels = np.clip(np.rint(levels, out=levels), 0.0, 255.0, out=levels).astype(np.uint8)
         return image(pixels.reshape(config.height, config.width, 3))
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
         """Return red, green and blue, 0 to 1, of each ray, shape (3, rays)."""
         distance, geom, normal = self._caster.cast(origin, rays, _SIGHT)
-        seen = geom >= 0
-        distance = np.where(seen, distance, _SIGHT)
+        unseen = geom < 0
+        distance[unseen] = _SIGHT
         brightness = 0.6 + 0.4 * (normal @ _LIGHT)
-        brightness *= _tiles(origin, rays, distance, geom == self._caster.floor_geom)
+        dark = (geom == self._caster.floor_geom) & _odd_tiles(origin, rays, distance)
+        brightness[dark] *= _DARK_TILE
         # Colours by row: NumPy is slow where the last of the axes has but three.
-        colour = self._colours[:, geom] * brightness
-        haze = _HAZE[:, np.newaxis]
-        colour = np.where(seen, colour, haze)
+        colour = self._colours.take(geom, axis=1)
+        colour *= brightness
+        colour[:, unseen] = _HAZE
         clear = 1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2)
-        return np.asarray(clear * colour + (1.0 - clear) * haze)
+        colour *= clear
+        colour += (1.0 - clear) * _HAZE
+        return colour
 
 
 def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:
@@ -141,14 +145,10 @@ def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:
     return np.asarray(rays / np.linalg.norm(rays, axis=1, keepdims=True))
 
 
-def _tiles(
-    origin: Float64Array,
-    rays: Float64Array,
-    distance: Float64Array,
-    is_floor: npt.NDArray[np.bool_],
-) -> Float64Array:
-    """Return how bright each ray's surface is: the floor is tiled, so that motion can be seen."""
+def _odd_tiles(
+    origin: Float64Array, rays: Float64Array, distance: Float64Array
+) -> npt.NDArray[np.bool_]:
+    """Return which rays end over a dark tile: the floor has them, so that motion can be seen."""
     x, y = (np.floor((origin[axis] + distance * rays[:, axis]) / _TILE) for axis in range(2))
     half = 0.5 * (x + y)
-    odd = half != np.floor(half)  # a remainder costs three times as much
-    return np.where(is_floor & odd, _DARK_TILE, 1.0)
+    return np.asarray(half != np.floor(half))  # a remainder costs three times as much

@@ -64,23 +64,29 @@ class Odometry(Sensor[BodyState]):
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
         """Start at the true pose, and draw how wrong the believed wheel radii are."""
         super().restart(state, noise)
-        self._radii = self._radius * (1.0 + self._config.scale_error * noise.standard_normal(2))
+        radii = self._radius * (1.0 + self._config.scale_error * noise.standard_normal(2))
+        self._radii = radii.tolist()
         self._x, self._y = float(state.position[0]), float(state.position[1])
         self._yaw = state.yaw
-        self._before = state
+        self._at_ns, self._angles = state.at_ns, state.wheel_angles.tolist()
 
     def capture(self, state: BodyState) -> Fields:
         """Add the travel since the capture before along its mean heading."""
-        travel = self._radii * (state.wheel_angles - self._before.wheel_angles)
-        travel = travel * (1.0 + self._config.travel_noise * self._noise.standard_normal(2))
-        left, right = float(travel[0]), float(travel[1])
+        angles, noise = state.wheel_angles.tolist(), self._noise.standard_normal(2).tolist()
+        # Lists: for two numbers NumPy takes much longer.
+        left, right = (
+            radius * (angle - before) * (1.0 + self._config.travel_noise * chance)
+            for radius, angle, before, chance in zip(
+                self._radii, angles, self._angles, noise, strict=True
+            )
+        )
         forward, turn = (left + right) / 2.0, (right - left) / self._separation
         middle = self._yaw + turn / 2.0
         self._x += forward * math.cos(middle)
         self._y += forward * math.sin(middle)
         self._yaw = wrapped(self._yaw + turn)
-        seconds = (state.at_ns - self._before.at_ns) * 1e-9
-        self._before = state
+        seconds = (state.at_ns - self._at_ns) * 1e-9
+        self._at_ns, self._angles = state.at_ns, angles
         return odometry(
             self._x,
             self._y,

@@ -116,13 +116,13 @@ def report_of(
     """
     published: dict[str, int] = {}
     dropped: dict[str, int] = {}
-    last: dict[str, int] = {}
+    last: dict[str, Emission] = {}
     for emission in emissions:
         topic = emission.topic if resolved is None else resolved[emission.topic]
         count = dropped if emission.fields is None else published
         count[topic] = count.get(topic, 0) + 1
         if emission.fields is not None:
-            last[topic] = emission.stamp
+            last[topic] = emission
     topics = tuple(sorted({*published, *dropped}))
     return SimStepResponse(
         id=id_,
@@ -130,7 +130,7 @@ def report_of(
         message=error,
         topics=topics,
         published=tuple(published.get(topic, 0) for topic in topics),
-        last_stamp=tuple(RosTime(last.get(topic, 0)) for topic in topics),
+        last_stamp=tuple(RosTime(last[t].stamp if t in last else 0) for t in topics),
         dropped=tuple(dropped.get(topic, 0) for topic in topics),
         info=info,
     )

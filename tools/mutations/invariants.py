@@ -2031,8 +2031,8 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A sector without beams is not usable',
         LASER_SCAN,
-        'len(near) / count if count else 0.0',
-        'len(near) / count if count else 1.0',
+        'len(near) / len(sector) if len(sector) else 0.0',
+        'len(near) / len(sector) if len(sector) else 1.0',
         (
             _SCAN + 'a_sector_that_the_scan_does_not_cover_has_nothing_usable',
             _SCAN + 'an_empty_scan_has_nothing_usable',

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 import math
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 import re
 from typing import Any
 
@@ -26,6 +26,7 @@ Getter = Callable[[Message], Any]
 Numbers = tuple[float, ...]
 
 _CALL = re.compile(r'(\w+)\((.*)\)')
+_INDEX = re.compile(r'\[(\d+)\]\.?')
 
 
 def roll(quaternion: Message) -> float:
@@ -73,11 +74,12 @@ def getter(path: str) -> Getter:
     function, inner = split_call(path)
     if function:
         return _call(path, FUNCTIONS[function], getter(inner))
-    steps: list[Getter] = []
-    for part in path.split('.'):
-        name, *indices = part.replace(']', '').split('[')
-        steps.append(attrgetter(name))
-        steps.extend(_item(int(index)) for index in indices)
+    # Names, however many, and an index by turns.
+    steps: list[Getter] = [
+        itemgetter(int(part)) if number % 2 else attrgetter(part)
+        for number, part in enumerate(_INDEX.split(inner))
+        if part
+    ]
 
     def get(message: Message) -> Any:
         value = message
@@ -106,10 +108,6 @@ def _no_field(path: str, message: Message, error: Exception) -> RecordError:
         f'{type(message).__name__} has no field {path!r}: {error}. '
         "Compare the contract's path with `ros2 interface show`."
     )
-
-
-def _item(index: int) -> Getter:
-    return lambda value: value[index]
 
 
 def getters(paths: tuple[str, ...]) -> Callable[[Message], Numbers]:

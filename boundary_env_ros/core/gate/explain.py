@@ -43,10 +43,11 @@ def sentences(
         Those of its rules that are to be told; None: all of them.
 
     """
-    names = contract.command_dimensions if contract else ()
+    results = decision.rules if results is None else results
+    names = contract.command_dimensions if contract and results else ()
     return tuple(
         sentence(worst, names, others, came(worst, decision, contract))
-        for worst, others in worst_of(decision.rules if results is None else results)
+        for worst, others in worst_of(results)
     )
 
 

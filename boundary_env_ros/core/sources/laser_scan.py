@@ -12,6 +12,7 @@ an obstacle at distance 0. A driver that reports 0.0 where nothing was in reach 
 
 from __future__ import annotations
 
+from functools import lru_cache
 import math
 from typing import Any
 
@@ -42,8 +43,7 @@ def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
         )
     # An unusable beam is as near as can be: it must never look like free space.
     near = np.where(usable, np.minimum(ranges, scan.range_max), 0.0)
-    edges = np.linspace(0, len(near), count, endpoint=False).astype(np.intp)
-    values = np.minimum.reduceat(near, edges)
+    values = np.minimum.reduceat(near, _edges(len(near), count))
     return tuple(values.tolist()), float(np.count_nonzero(usable)) / len(ranges)
 
 
@@ -73,13 +73,27 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     ranges = np.where(too_near, 0.0, np.minimum(ranges, scan.range_max))
     result = []
     valid = []
-    angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
-    ahead = np.abs(np.arctan2(np.sin(angles), np.cos(angles)))
-    for sector in (ahead <= half_angle, ahead >= math.pi - half_angle):
-        count, near = np.count_nonzero(sector), ranges[sector & known]
+    for sector in _sectors(scan.angle_min, scan.angle_increment, len(ranges), half_angle):
+        near = ranges[sector[known[sector]]]
         result.append(float(np.min(near, initial=math.inf)))
-        valid.append(len(near) / count if count else 0.0)
+        valid.append(len(near) / len(sector) if len(sector) else 0.0)
     return (*result, *valid)
+
+
+@lru_cache(maxsize=16)  # A scanner divides its turn alike each time.
+def _edges(beams: int, count: int) -> npt.NDArray[np.intp]:
+    """Return the first beam of each of some equal sectors."""
+    return np.linspace(0, beams, count, endpoint=False).astype(np.intp)
+
+
+@lru_cache(maxsize=16)
+def _sectors(
+    angle_min: float, increment: float, beams: int, half_angle: float
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the beams of the sectors ahead and behind."""
+    angles = angle_min + increment * np.arange(beams)
+    ahead = np.abs(np.arctan2(np.sin(angles), np.cos(angles)))
+    return np.flatnonzero(ahead <= half_angle), np.flatnonzero(ahead >= math.pi - half_angle)
 
 
 def _ranges(scan: Scan) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

@@ -148,6 +148,7 @@ def test_the_command_drives_the_nodes(
     assert (episode['ending'], episode['left']) == ('success', '')
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_too_slow_loses_its_episode_and_the_next_one_is_run(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -183,6 +184,7 @@ def make(contract, pid):
 """
 
 
+@pytest.mark.nightly
 def test_an_environment_that_hangs_for_a_while_loses_its_episode_and_runs_the_next(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

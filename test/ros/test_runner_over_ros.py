@@ -94,6 +94,7 @@ def said(steps: list[Transition], key: str) -> list[str]:
     return [item.value for asked in requests for item in asked.metadata if item.key == key]
 
 
+@pytest.mark.timed
 def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosWorld) -> None:
     # Asked for one step before the last chunk ends, it takes seven: late every time.
     plan = Plan(asynchronous=True, execute=EXECUTE, lead=1)

@@ -97,7 +97,7 @@ def entry_points(group: str, name: str | None = None) -> metadata.EntryPoints:
     """
     Return the installed entry points of a group, and of a name if one is given.
 
-    To look for them takes half as long as to load a contract. So it is done once, and again when
+    To look for them is a third of loading a contract. So it is done once, and again when
     a folder that Python imports from has changed, as it does when something is installed.
     """
     folders = tuple((folder, _changed(folder)) for folder in sys.path)

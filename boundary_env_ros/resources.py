@@ -12,11 +12,13 @@ is the share, and the only one: files of two versions do not mix.
 3. the prefix of the interpreter, and the one of ``pip install --user``;
 4. the prefixes of ``AMENT_PREFIX_PATH``, in their order.
 
-No ROS is needed.
+Entry points are found here too. No ROS is needed.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib import metadata
 import os
 from pathlib import Path
 import site
@@ -89,3 +91,29 @@ def share_directory() -> Path:
         f'The shared files of {_NAME} are missing: none of these directories has its package.xml.'
         f'{looked}\nReinstall the package.'
     )
+
+
+def entry_points(group: str, name: str | None = None) -> metadata.EntryPoints:
+    """
+    Return the installed entry points of a group, and of a name if one is given.
+
+    To look for them is a third of loading a contract. So it is done once, and again when
+    a folder that Python imports from has changed, as it does when something is installed.
+    """
+    folders = tuple((folder, _changed(folder)) for folder in sys.path)
+    found = _entry_points(group, folders)
+    return found if name is None else found.select(name=name)
+
+
+@lru_cache(maxsize=8)
+def _entry_points(
+    group: str, _folders: tuple[tuple[str, int | None], ...]
+) -> metadata.EntryPoints:
+    return metadata.entry_points(group=group)
+
+
+def _changed(folder: str) -> int | None:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return None

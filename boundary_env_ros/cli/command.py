@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 import inspect
 import json
 import math
@@ -17,6 +16,7 @@ from typing import Any
 import click
 
 from boundary_env_ros.errors import BoundaryError, INSTALL_ROS, MissingDependency
+from boundary_env_ros.resources import entry_points
 from boundary_env_ros.terminal import steer
 
 DONE = 0

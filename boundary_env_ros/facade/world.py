@@ -13,7 +13,6 @@ the group ``boundary_env_ros.worlds``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib.metadata import entry_points
 import inspect
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -31,6 +30,7 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.facade.steps import StepRequest, StepResult
+from boundary_env_ros.resources import entry_points
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 GROUP = 'boundary_env_ros.worlds'

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partialmethod
-from importlib.metadata import entry_points
 import math
 from typing import cast, Protocol
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.resources import entry_points
 from boundary_env_ros.simulation.robot import SimulatedRobot
 
 GROUP = 'boundary_env_ros.robots'

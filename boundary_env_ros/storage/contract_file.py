@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 import math
 from pathlib import Path
 import re
@@ -20,7 +19,7 @@ from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import ContractError, LinkError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
-from boundary_env_ros.resources import share_directory
+from boundary_env_ros.resources import entry_points, share_directory
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.section_reader import line_of
 from boundary_env_ros.storage.records import ContractDescription

@@ -19,6 +19,8 @@ EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
 #: They train for minutes, with what not everybody has installed: test_train_cart.py and
 #: test_train_with_torch.py.
 LONG = {'train_cart', 'train_loop', 'train_torchrl'}
+#: It drives as many episodes as a comparison needs.
+SLOW = {'sim_to_real'}
 #: It needs the nodes: test_services.py. How drive_cart drives them: test_facade_over_ros.py.
 OVER_ROS = {'call_services'}
 #: What takes a few steps and reaches nothing: test/facade/test_first_step.py runs it.
@@ -94,7 +96,11 @@ def test_examples_are_shown_or_linked_on_a_page() -> None:
 
 @pytest.mark.parametrize(
     'example',
-    [path for path in EXAMPLES if path.stem not in LONG | OVER_ROS | FEW],
+    [
+        pytest.param(path, marks=pytest.mark.nightly) if path.stem in SLOW else path
+        for path in EXAMPLES
+        if path.stem not in LONG | OVER_ROS | FEW
+    ],
     ids=lambda path: path.stem,
 )
 def test_example_reaches_the_goal_without_ros(example: Path, tmp_path: Path) -> None:

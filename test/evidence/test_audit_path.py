@@ -32,10 +32,10 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
-from support.record_maker import BESIDE_STEPS, FROM_TOPICS, Piece, transitions_of
+from support.record_maker import BESIDE_STEPS, FROM_TOPICS, Piece, Sent, transitions_of
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from support.bag_maker import write_records
+from support.bag_maker import wire, write_records
 from support.storage_wire import cdr, definition, message_cdr, type_of
 
 
@@ -49,7 +49,7 @@ def write_bag(folder: Path, pieces: Iterable[object]) -> None:
             if topic not in topics:
                 topics.add(topic)
                 log.add_topic(topic, type_of(type(piece)), *definition(type_of(type(piece))))
-            log.write(topic, cdr(piece), time, time)
+            log.write(topic, wire(Sent(topic, time, time, piece)), time, time)
             if time % 50 == 0:
                 text = message_cdr('std_msgs/msg/String', data='hello')
                 log.write('/chatter', text, time, time)

@@ -411,6 +411,7 @@ def test_contract_of_a_node_is_loaded_under_its_pacing(loaded: LoadedContract) -
 # Memory ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_memory_stays_flat_as_the_bag_grows(
     tmp_path: Path, loaded: LoadedContract, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:

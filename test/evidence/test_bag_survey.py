@@ -229,6 +229,7 @@ def test_progress_is_told_with_the_whole_where_it_is_known(bag: Path, tmp_path: 
     assert told[-1][1] is None
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_bag(tmp_path: Path) -> None:
     def content(count: int) -> Content:
         for number in range(count):

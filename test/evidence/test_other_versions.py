@@ -93,7 +93,7 @@ def taken_away(number: int) -> set[str]:
 
 
 #: Rounds until each field that may be lacking was.
-ROUNDS = 12
+ROUNDS = 6
 
 needs_tasks = pytest.mark.skipif(
     not {'go_to_goal', 'open_door'} <= set(installed_tasks()), reason='needs the package installed'

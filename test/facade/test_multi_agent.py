@@ -82,13 +82,13 @@ def ahead(made: BoundaryParallelEnv, speed: float = 0.3) -> dict[str, Any]:
 def test_it_is_a_parallel_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
         parallel_api_test(
-            without_options(parallel_env('two_carts', world='embedded')), num_cycles=200
+            without_options(parallel_env('two_carts', world='embedded')), num_cycles=60
         )
 
 
 def test_it_is_a_turn_based_environment_by_pettingzoos_own_test() -> None:
     with warnings_of_pettingzoo():
-        api_test(without_options(env('two_carts', world='embedded')), num_cycles=200)
+        api_test(without_options(env('two_carts', world='embedded')), num_cycles=60)
 
 
 def test_the_same_seed_gives_the_same_by_pettingzoos_own_tests() -> None:

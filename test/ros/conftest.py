@@ -92,7 +92,8 @@ def make_world(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         stack.close()
     _gone(lambda: processes_of(_run), 'processes')
     # A lifecycle node of this process holds its participant until it is collected: it is part of
-    # a cycle, with its state machine.
+    # a cycle, with its state machine, and froze itself when it was activated.
+    gc.unfreeze()
     for domain in domains:
         _gone(
             lambda domain=domain: (gc.collect(), ports_of([os.getpid()], domain))[1],

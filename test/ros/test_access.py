@@ -86,7 +86,7 @@ def test_drivers_are_told_what_they_publish_hear_and_serve() -> None:
 # Against what the nodes do -----------------------------------------------------------------------
 
 
-@pytest.fixture(params=['warehouse_cart', 'two_carts'])
+@pytest.fixture(params=['warehouse_cart', pytest.param('two_carts', marks=pytest.mark.nightly)])
 def domain_and_contract(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[tuple[int, Contract]]:

@@ -286,7 +286,9 @@ def test_the_robot_is_killed(world: World) -> None:
     assert ending_in_the_record(world, env.episode_id) == ('robot_lost', 'environment', True)
 
 
-@pytest.mark.parametrize('how', ['SIGINT', 'SIGTERM', 'SIGHUP'])
+@pytest.mark.parametrize(
+    'how', ['SIGINT', 'SIGTERM', pytest.param('SIGHUP', marks=pytest.mark.nightly)]
+)
 def test_a_gate_that_is_told_to_end_stops_the_robot_first(world: World, how: str) -> None:
     env = world.environment()
     gate = world.processes['safety_gate']

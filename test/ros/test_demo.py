@@ -110,6 +110,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
         assert judged.returncode == 0, judged.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.timed
 def test_in_realtime_its_record_is_as_sound(start: Callable[..., Demo]) -> None:
     demo = start('--episodes', '1', '--baseline', '0')

@@ -70,7 +70,9 @@ def place(
         yield domain, tmp_path / 'run', stack.close
 
 
-@pytest.mark.parametrize('place', ['lockstep', 'realtime'], indirect=True)
+@pytest.mark.parametrize(
+    'place', [pytest.param('lockstep', marks=pytest.mark.nightly), 'realtime'], indirect=True
+)
 def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
     place: tuple[int, Path, Callable[[], None]],
     capsys: pytest.CaptureFixture[str],

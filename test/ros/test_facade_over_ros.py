@@ -340,6 +340,7 @@ def _ending(world: World, episode: str) -> tuple[str, str, bool, bool]:
 # Several in one process -------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_two_environments_in_one_process_do_not_know_each_other(
     world: World, make_world: MakeWorld
 ) -> None:

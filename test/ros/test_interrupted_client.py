@@ -68,9 +68,9 @@ def test_ctrl_c_ends_the_episode_and_the_robot_rests(world: World) -> None:
 @pytest.mark.parametrize(
     ('last', 'code'),
     [
-        ('', 0),
+        pytest.param('', 0, marks=pytest.mark.nightly),
         ("raise ValueError('a mistake of the user')", 1),
-        ('sys.exit(3)', 3),
+        pytest.param('sys.exit(3)', 3, marks=pytest.mark.nightly),
         ('raise KeyboardInterrupt', -signal.SIGINT),
     ],
 )

@@ -71,7 +71,7 @@ def test_it_is_a_gymnasium_environment_by_gymnasiums_own_check(world: World) -> 
     check_env(env, skip_render_check=True)
 
 
-@pytest.mark.parametrize('scenario', ['clear', 'blocked'])
+@pytest.mark.parametrize('scenario', ['clear', pytest.param('blocked', marks=pytest.mark.nightly)])
 def test_the_same_seed_gives_the_same_observations_rewards_and_infos(
     world: World, scenario: str
 ) -> None:
@@ -86,7 +86,10 @@ def test_the_same_seed_gives_the_same_observations_rewards_and_infos(
     assert first[0][4]['reset'] != other[0][4]['reset']
 
 
-@pytest.mark.parametrize('scenario', ['clear', 'blocked', 'far'])
+@pytest.mark.parametrize(
+    'scenario',
+    ['blocked', *(pytest.param(n, marks=pytest.mark.nightly) for n in ('clear', 'far'))],
+)
 def test_the_record_over_ros_is_that_of_one_process(world: World, scenario: str) -> None:
     over_ros = world.environment()
     seen = episode(over_ros, 21, scenario)

@@ -332,8 +332,8 @@ def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(
     'wrong',
     [
         Lifecycle(id=Lifecycle.TRANSITION_ACTIVATE),
-        Lifecycle(label='activate'),
-        Lifecycle(id=99),
+        pytest.param(Lifecycle(label='activate'), marks=pytest.mark.nightly),
+        pytest.param(Lifecycle(id=99), marks=pytest.mark.nightly),
         Lifecycle(label='fly', id=Lifecycle.TRANSITION_CONFIGURE),
     ],
     ids=str,

@@ -32,7 +32,10 @@ def run(_run: str) -> str:
     return _run
 
 
-@pytest.fixture(params=[False, True], ids=['processes', 'one_process'])
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.nightly)],
+    ids=['processes', 'one_process'],
+)
 def env(
     run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[BoundaryEnv]:

@@ -92,6 +92,7 @@ def said(steps: list[Transition], key: str) -> list[str]:
     return [item.value for asked in requests for item in asked.metadata if item.key == key]
 
 
+@pytest.mark.timed
 def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosWorld) -> None:
     # Asked for one step before the last chunk ends, it takes seven: late every time.
     plan = Plan(asynchronous=True, execute=EXECUTE, lead=1)
@@ -146,6 +147,7 @@ def test_the_command_drives_the_nodes(
     assert (episode['ending'], episode['left']) == ('success', '')
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_too_slow_loses_its_episode_and_the_next_one_is_run(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -181,6 +183,7 @@ def make(contract, pid):
 """
 
 
+@pytest.mark.nightly
 def test_an_environment_that_hangs_for_a_while_loses_its_episode_and_runs_the_next(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -369,6 +369,7 @@ def test_frames_on_another_topic_are_named_with_what_to_write(
     ) in refusals[-1]
 
 
+@pytest.mark.nightly
 def test_a_contract_names_the_topic_of_the_frames(make_world: MakeWorld) -> None:
     world = make_world(recorder=True, changes={**_CHANGES, 'robot': {'tf': 'robot1/tf'}})
     env = world.environment(startup_timeout=_SOON)

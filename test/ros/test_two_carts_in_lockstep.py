@@ -40,7 +40,11 @@ pytestmark = pytest.mark.ros
 EXAMPLE = Path(__file__).parents[2] / 'examples/two_carts.py'
 
 
-@pytest.fixture(scope='module', params=[False, True], ids=['processes', 'one_process'])
+@pytest.fixture(
+    scope='module',
+    params=[False, pytest.param(True, marks=pytest.mark.nightly)],
+    ids=['processes', 'one_process'],
+)
 def carts(
     _run: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[CartsWorld]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -176,15 +177,22 @@ def rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return tuple(item for item in items if item is not None)
-    if not is_dataclass(value):
+    names = names_of(type(value))
+    if not names:
         return value
     changes = {}
-    for field in fields(value):
-        old = getattr(value, field.name)
+    for name in names:
+        old = getattr(value, name)
         new = rebuilt(old, change)
         if new is not old:
-            changes[field.name] = new
+            changes[name] = new
     return change(replace(value, **changes) if changes else value)
+
+
+@cache
+def names_of(cls: type) -> tuple[str, ...]:
+    """Return the names of the fields of a record; of anything else, none."""
+    return tuple(field.name for field in fields(cls)) if is_dataclass(cls) else ()
 
 
 def raw(tape: Tape, topic: str, change: Callable[[Sent], Sent | None]) -> Tape:

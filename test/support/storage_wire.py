@@ -90,11 +90,15 @@ def message_cdr(type_name: str, **values: object) -> bytes:
     return bytes(typestore().serialize_cdr(message, type_name))
 
 
+@cache
+def _fields(type_name: str) -> tuple[tuple[str, int, typing.Any], ...]:
+    found = typestore().get_msgdef(type_name).fields
+    return tuple((name, int(kind), detail) for name, (kind, detail) in found)
+
+
 def _empty(type_name: str) -> typing.Any:
-    definition = typestore().get_msgdef(type_name)
-    return typestore().types[type_name](
-        **{name: _default(int(kind), detail) for name, (kind, detail) in definition.fields}
-    )
+    values = {name: _default(kind, detail) for name, kind, detail in _fields(type_name)}
+    return typestore().types[type_name](**values)
 
 
 def _default(kind: int, detail: typing.Any) -> typing.Any:
@@ -112,11 +116,11 @@ def _default(kind: int, detail: typing.Any) -> typing.Any:
 
 
 def _typed_arrays(message: typing.Any) -> None:
-    for name, (kind, detail) in typestore().get_msgdef(message.__msgtype__).fields:
+    for name, kind, detail in _fields(message.__msgtype__):
         value = getattr(message, name)
-        if int(kind) == 2:
+        if kind == 2:
             _typed_arrays(value)
-        elif int(kind) > 2:
+        elif kind > 2:
             element, inner = detail[0]
             if int(element) == 2:
                 for item in value:

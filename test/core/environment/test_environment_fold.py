@@ -156,8 +156,7 @@ def plain(value: object) -> object:
 
 
 @pytest.mark.parametrize('pacing', list(Pacing))
-@pytest.mark.parametrize('seed', range(2))
-def test_the_same_events_give_the_same_and_change_no_state(pacing: Pacing, seed: int) -> None:
+def test_the_same_events_give_the_same_and_change_no_state(pacing: Pacing) -> None:
     contract = CONTRACT.paced(pacing)
     setup = Setup(
         contract=contract, digest=DIGEST, task=GoToGoal(**contract.task.parameters),
@@ -166,7 +165,7 @@ def test_the_same_events_give_the_same_and_change_no_state(pacing: Pacing, seed:
     )  # fmt: skip
     time = Timepiece(clock=Clock.ROS if pacing is Pacing.LOCKSTEP else Clock.SYSTEM)
     time.ros_paused = pacing is Pacing.LOCKSTEP
-    script = Script(Random(seed), time)
+    script = Script(Random(0), time)
     run: list[tuple[InputEvent, EnvironmentState, object, object]] = []
     state, asked = EnvironmentState.of(setup), ()
     for _ in range(20):

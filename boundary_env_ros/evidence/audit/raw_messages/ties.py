@@ -176,7 +176,8 @@ class Ties:
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
         for use in tie.uses:
-            for message in self._windows[use.at].at(tie.key):
+            window = self._windows[use.at]
+            for message in window.unstamped if tie.key is None else window.at(tie.key):
                 if self._is_of(tie, use, message):
                     return
         self._waiting[tie] = None
@@ -214,11 +215,11 @@ class Ties:
     def _give_up(self, tie: Tie) -> None:
         """Judge a value whose message did not come."""
         self._no_longer(tie)
-        wrong = () if tie.key is None else tie.wrong
+        key, wrong = tie.key, () if tie.key is None else tie.wrong
         # Some sensors repeat a stamp, and a time of simulation stands still while the world is
         # reset: then the value may be of a message that is missing, and has the stamp of another.
-        repeated = self.contract.sim_time or any(
-            len(self._windows[use.at].at(tie.key)) > 1 for use in tie.uses
+        repeated = self.contract.sim_time or (
+            key is not None and any(len(self._windows[use.at].at(key)) > 1 for use in tie.uses)
         )
         if (wrong and not repeated) or not self.lacks(tie):
             self.contradict(tie, *(wrong or (tie.none,)))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from operator import sub
 import struct
@@ -159,11 +159,14 @@ class Window:
         if not same:
             del self._by_key[message.key]
 
-    def at(self, key: Key | None) -> Sequence[LazyMessage]:
-        """Return the messages with a key; without one those that have no stamp, newest first."""
-        if key is None:
-            return [message for message in reversed(self._messages) if not message.key[0]]
+    def at(self, key: Key) -> Sequence[LazyMessage]:
+        """Return the messages with a key."""
         return self._by_key.get(key, ())
+
+    @property
+    def unstamped(self) -> Iterator[LazyMessage]:
+        """Return the messages that have no stamp, the newest first."""
+        return (message for message in reversed(self._messages) if not message.key[0])
 
     @property
     def end(self) -> int:

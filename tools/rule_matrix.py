@@ -23,8 +23,7 @@ import tempfile
 
 from boundary_env_ros.evidence.audit import auditor
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
-from boundary_env_ros.evidence.audit.rules.base import Check, Found
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from boundary_env_ros.evidence.audit.rules.audit_rule import Check, Found, RULE
 from boundary_env_ros.storage.contract_file import load, make_task
 from support.bag_forgeries import FORGERIES
 from support.bag_forging import Forge

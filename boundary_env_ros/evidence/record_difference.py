@@ -37,28 +37,28 @@ OF_STEP = (
 )
 
 
-@frozen
-class FieldDifference:
+@frozen(kw_only=False)
+class Mismatch:
     """
-    Where a record and what was computed again differ first.
+    One place where a record is not what it ought to be.
 
     Attributes
     ----------
     field
-        Path of the field, for example ``rules[0].reason``.
-    recorded, recomputed
-        What stands there, in words.
+        Where in the record, for example ``decisions[0].command[1]``.
+    expected, actual
+        What a rule asks for there, or what was computed again, in words; and what came.
 
     """
 
     field: str
-    recorded: str
-    recomputed: str
+    expected: str
+    actual: str
 
 
 def first_difference(
     recorded: object, again: object, names: Sequence[str] = ()
-) -> FieldDifference | None:
+) -> Mismatch | None:
     """
     Return where two records differ first; None if they do not.
 
@@ -76,9 +76,7 @@ def first_difference(
         found = apart(getattr(recorded, name), getattr(again, name), name)
         if found is not None:
             place, then, now = found
-            return FieldDifference(
-                field=place, recorded=format_value(then), recomputed=format_value(now)
-            )
+            return Mismatch(place, format_value(now), format_value(then))
     return None
 
 

@@ -25,14 +25,11 @@ from urllib.parse import quote
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.records.episode import EpisodeLabel
 from boundary_env_ros.core.records.parts import StepId
-from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import Closing, making
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
-from boundary_env_ros.storage.record_reader import open_records
-from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.sqlite_bag import bounded
 from boundary_env_ros.storage.transition_json import each_key_once
 
@@ -329,26 +326,6 @@ class EpisodeStore(Closing):
             )
             for row in rows
         )
-
-    def steps(self, episode_id: str, agent: str = '') -> Iterator[Transition]:
-        """
-        Yield the steps of an episode, the reset first, out of the records beside the index.
-
-        Raises
-        ------
-        RecordError
-            If there is no such episode, or its records cannot be read.
-
-        """
-        rows = [row for row in self.episodes() if row.episode_id == episode_id]
-        if not rows:
-            raise RecordError(
-                f'The episode {episode_id!r} is not in the index. '
-                '`boundary-env episodes list RUN` lists them.'
-            )
-        for transition in open_records(RunFolder(self.path.parent).bag).records(Transition):
-            if transition.id.episode_id == episode_id and agent in ('', transition.id.agent):
-                yield transition
 
     def descriptor(self) -> int:
         """

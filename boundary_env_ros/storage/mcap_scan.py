@@ -160,6 +160,8 @@ class McapScan:
         self.complete = len(end) == _END and end.startswith(footer) and end.endswith(MAGIC)
         self.tear = '' if self.complete else f'{path.name} was not closed by its writer'
         self.holes: tuple[tuple[int, int], ...] = ()
+        # Looked for once, since all times are read for them; and what was learnt on the way.
+        self._spans: tuple[list[Span], Channels] | None = None
         self.summary_start = 0
         if self.complete:
             self.summary_start = parsed(records.Footer, end[RECORD.size :]).summary_start
@@ -234,7 +236,11 @@ class McapScan:
             before.start <= block.start and end - block.start <= WINDOW
             for (before, block), end in zip(pairwise(blocks), latest, strict=False)
         )
-        spans = [] if in_order else spans_of(self._times(blocks, channels))
+        if self._spans is not None:
+            channels.know(self._spans[1])
+        elif not in_order:
+            self._spans = spans_of(self._times(blocks, channels)), channels
+        spans = self._spans[0] if self._spans is not None else []
         return [
             LogPart(
                 self.path,
@@ -430,8 +436,17 @@ class Channels:
             self._topics += 1
             if self._topics > size_limits.TOPICS:
                 raise BrokenError(f'more than {size_limits.TOPICS} topics')
-            self.all[found.id] = channel
-            self._selected[found.id] = channel if self._wanted(channel) else None
+            self._take(found.id, channel)
+
+    def know(self, other: Channels) -> None:
+        """Take what others have learnt of the same file."""
+        self._schemas |= other._schemas
+        for number, channel in other.all.items():
+            self._take(number, channel)
+
+    def _take(self, number: int, channel: Channel) -> None:
+        self.all[number] = channel
+        self._selected[number] = channel if self._wanted(channel) else None
 
     def _count(self, body: bytes) -> None:
         self._definitions += len(body)

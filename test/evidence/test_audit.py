@@ -29,10 +29,15 @@ from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit
-from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
+from boundary_env_ros.evidence.audit.auditor import Auditor, CHECKS, KEPT
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
-from boundary_env_ros.evidence.audit.rules.catalogue import AuditRule, PAGES, RULE, RULES, Severity
-from boundary_env_ros.evidence.audit.rules.checks import CHECKS
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
+    AuditRule,
+    PAGES,
+    RULE,
+    RULES,
+    Severity,
+)
 from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task

@@ -12,7 +12,7 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.evidence.audit.auditor import NO_EVIDENCE, NO_TRUTH
-from boundary_env_ros.evidence.audit.rules.catalogue import RULES
+from boundary_env_ros.evidence.audit.rules.audit_rule import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from support.bag_maker import Sent, write_records, write_to

@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from boundary_env_ros.evidence.audit.rules.audit_rule import RULE
 from support.damage import Case
 from support.damage_cases import CASES
 

@@ -28,7 +28,7 @@ from boundary_env_ros.core.records.transition import (
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditOutcome
-from boundary_env_ros.evidence.audit.raw_messages.window import REACH
+from boundary_env_ros.evidence.audit.raw_messages.ties import REACH
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder

@@ -23,7 +23,7 @@ from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import ALONE, AuditOutcome
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
+from boundary_env_ros.evidence.audit.rules.audit_rule import RULE, Severity
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file

@@ -27,8 +27,8 @@ from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditOutcome
-from boundary_env_ros.evidence.audit.raw_messages import published, window
-from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
+from boundary_env_ros.evidence.audit.rules import audit_rule
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.evidence.run_files import contract_of, Run
 from boundary_env_ros.evidence.wiring import same_topic
@@ -88,7 +88,7 @@ def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: 
     )
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert {rule.id for rule in catalogue.RULES if rule.raw} - set(report.not_applied) <= {
+    assert {rule.id for rule in audit_rule.RULES if rule.raw} - set(report.not_applied) <= {
         'as-published',
         'request-answered',
         'decision-recomputed',  # nobody was to be heard
@@ -418,8 +418,8 @@ def test_memory_stays_flat_as_the_bag_grows(
     # With smaller windows a short bag fills them.
     monkeypatch.setattr(memory, 'WINDOW', 64)
     monkeypatch.setattr(memory, 'RECENT', 8)
-    monkeypatch.setattr(published, '_MOST', 160)
-    monkeypatch.setattr(window, 'KEEP', 13_000_000_000)
+    monkeypatch.setattr(raw_auditor, '_MOST', 160)
+    monkeypatch.setattr(ties, 'KEEP', 13_000_000_000)
     monkeypatch.setattr(rerun, 'WAITING', 64)
     held = []
     for rounds in (2, 6):

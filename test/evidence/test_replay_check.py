@@ -265,7 +265,7 @@ def test_a_change_of_one_thing_is_the_first_difference(
     first = episodes[1].first
     assert first is not None
     assert (first.step, first.first.field) == (victim.id.step, field), told(episodes)
-    assert first.first.recorded != first.first.recomputed
+    assert first.first.actual != first.first.expected
 
 
 def test_a_difference_is_told_with_place_and_both_values(
@@ -288,7 +288,7 @@ def test_an_ending_that_was_taken_away_is_found(
     kept = replace(last, terminated=False, ending='', declared_by='')
     episodes = rerun(loaded, [kept if t is last else t for t in transitions])
     assert episodes[0].first is not None
-    assert (episodes[0].first.first.field, episodes[0].first.first.recomputed) == (
+    assert (episodes[0].first.first.field, episodes[0].first.first.expected) == (
         'terminated',
         'true',
     )

@@ -63,7 +63,7 @@ from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import RequestRejected, ResultCode
-from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules import audit_rule
 from support.record_sensors import CartSensors, Fields, plain, time_fields
 
 Piece = Transition | GateDecision | EpisodeStatus | PrivilegedObservation | ActuationEvidence
@@ -77,7 +77,7 @@ EPOCH = 1_760_000_000_000_000_000
 COMMAND, STOP = '/cmd_vel', '/emergency_stop'
 
 #: Rules that only a bag with its raw messages can be held against.
-FROM_TOPICS = {rule.id for rule in catalogue.RULES if rule.raw}
+FROM_TOPICS = {rule.id for rule in audit_rule.RULES if rule.raw}
 
 #: The rules that need the privileged observations and the late evidence beside the steps.
 BESIDE_STEPS = {'truth-withheld', 'execution-measured'}

@@ -21,7 +21,7 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.rules.catalogue import Severity
+from boundary_env_ros.evidence.audit.rules.audit_rule import Severity
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.storage.record_reader import open_records

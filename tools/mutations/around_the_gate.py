@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tools.mutations.invariants import Mutation
 
-CHAIN_FINDINGS = 'evidence/audit/chain.py'
+CHAIN_FINDINGS = 'evidence/audit/audit.py'
 RECORD_CHAIN = 'storage/record_chain.py'
 RECORDING = 'storage/recording_thread.py'
 RUN = 'storage/run_recording.py'
@@ -40,16 +40,16 @@ _FLOAT32 = 'ros/test_float32_commands.py::test_'
 _EVIDENCE = (
     Mutation(
         'Every rule of the audit is applied to every step and decision',
-        'evidence/audit/rules/checks.py',
-        '_MODULES = (identity, sequence,',
-        '_MODULES = (identity,',
+        'evidence/audit/auditor.py',
+        '_MODULES = (step_checks, observation_checks,',
+        '_MODULES = (step_checks,',
         (
             'evidence/test_audit.py::test_every_function_that_checks_a_step_or_a_decision_is_applied',
         ),
     ),
     Mutation(
         'A privileged field in what the policy saw is named',
-        'evidence/audit/rules/observation.py',
+        'evidence/audit/rules/observation_checks.py',
         "    for view in ('before', 'after', 'state'):",
         '    for view in ():',
         ('evidence/test_audit_damage.py::test_damage_is_named_by_its_rule',),

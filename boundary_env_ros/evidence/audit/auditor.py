@@ -41,23 +41,32 @@ from boundary_env_ros.evidence.audit.findings import (
 )
 from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes, link
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import REACH
-from boundary_env_ros.evidence.audit.rules import whole
-from boundary_env_ros.evidence.audit.rules.base import (
+from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
+from boundary_env_ros.evidence.audit.rules import (
+    command_checks,
+    decision_checks,
+    observation_checks,
+    step_checks,
+    timing,
+    whole,
+)
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
+    AuditRule,
     AuditTerms,
     Check,
+    DecisionCheck,
     DecisionLink,
-    Mismatch,
     NotChecked,
+    RECOMPUTED,
+    RULE,
+    RULES,
+    StepCheck,
     StepContext,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.catalogue import AuditRule, RECOMPUTED, RULE, RULES
-from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
-from boundary_env_ros.evidence.audit.rules.identity import UUID
+from boundary_env_ros.evidence.audit.rules.step_checks import UUID
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.record_difference import FieldDifference
+from boundary_env_ros.evidence.record_difference import Mismatch
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.frozen import replace
@@ -78,6 +87,15 @@ NO_CHAIN = (
 
 #: Nanoseconds behind the beginning of a record in which topics may have been found one by one.
 LATE = NANOSECONDS // 10
+
+_MODULES = (step_checks, observation_checks, timing, decision_checks, command_checks)
+
+#: All checks of steps and of decisions, in the order in which they are made.
+CHECKS: tuple[Check, ...] = tuple(
+    value for module in _MODULES for value in vars(module).values() if isinstance(value, Check)
+)
+STEP_CHECKS = tuple(check for check in CHECKS if isinstance(check, StepCheck))
+DECISION_CHECKS = tuple(check for check in CHECKS if isinstance(check, DecisionCheck))
 
 #: Type of what a recorder says of itself.
 RECORDER = 'boundary_env_ros/msg/RecorderStatus'
@@ -579,9 +597,9 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _differs(self, of: StepId, first: FieldDifference) -> None:
+    def _differs(self, of: StepId, first: Mismatch) -> None:
         """Note where the environment came to something else than is recorded."""
-        self.find('step-recomputed', Mismatch(first.field, first.recomputed, first.recorded), of)
+        self.find('step-recomputed', first, of)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -604,9 +622,8 @@ class Auditor:
             return
         for first, near in ((found.from_before, True), (found.differs, False)):
             if first is not None:
-                field = f'{place}.{first.field}'
-                mismatch = Mismatch(field, first.recomputed, first.recorded)
-                self.find(rule, mismatch, decision.id, near=near)
+                placed = replace(first, field=f'{place}.{first.field}')
+                self.find(rule, placed, decision.id, near=near)
 
     def _decisions_again(self) -> DecisionsAgain | None:
         terms = self._terms

@@ -11,8 +11,7 @@ from enum import Enum
 from itertools import chain
 
 from boundary_env_ros.core.serialization import Unlike
-from boundary_env_ros.evidence.audit.rules.base import NotChecked
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
+from boundary_env_ros.evidence.audit.rules.audit_rule import NotChecked, RULE, Severity
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import one_line
 

@@ -14,8 +14,7 @@ from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.rules.base import Mismatch
-from boundary_env_ros.evidence.record_difference import close, number
+from boundary_env_ros.evidence.record_difference import close, Mismatch, number
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.episode_index import (
     EndingStands,

@@ -19,7 +19,7 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.evidence.audit.rules.base import (
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
     AuditTerms,
     DecisionLink,
 )

@@ -10,7 +10,7 @@ from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.evidence.record_difference import FieldDifference, first_difference
+from boundary_env_ros.evidence.record_difference import first_difference, Mismatch
 from boundary_env_ros.frozen import frozen, replace
 
 #: What follows from the inputs of a decision.
@@ -37,8 +37,8 @@ class DecidedAgain:
     """
 
     decision: GateDecision
-    differs: FieldDifference | None
-    from_before: FieldDifference | None = None
+    differs: Mismatch | None
+    from_before: Mismatch | None = None
 
 
 class DecisionsAgain:

@@ -21,8 +21,8 @@ from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import (
-    FieldDifference,
     first_difference,
+    Mismatch,
     OF_STEP,
     same,
 )
@@ -51,7 +51,7 @@ _REASONS = 20
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
 #: Is told where a step differs.
-Find = Callable[[StepId, FieldDifference], None]
+Find = Callable[[StepId, Mismatch], None]
 
 Key = tuple[int, int]
 
@@ -285,7 +285,7 @@ class Rerun:
         except (BoundaryError, *WRONG_INPUT) as error:
             why = f'{type(error).__name__}: {error}'
             if self._find is not None:
-                self._find(then.id, _unable(why))
+                self._find(then.id, Mismatch('', 'what can be run again', why))
             self._skip(episode, f'a step: {why}')
         if again is not None and agent.steps.lacking:
             # The task goes by the reset and the step before; all else follows without them.
@@ -311,13 +311,11 @@ class Rerun:
             else:
                 episode.differs(ReplayDifference(step=then.id.step, sequence=None, first=first))
 
-    def _difference(self, then: Transition, again: Transition) -> FieldDifference | None:
+    def _difference(self, then: Transition, again: Transition) -> Mismatch | None:
         if self._other:
             return first_difference(then, again, _OF_OTHER_STEP)
         if then.id.digest != self._digest:
-            return FieldDifference(
-                field='id.digest', recorded=then.id.digest, recomputed=self._digest
-            )
+            return Mismatch('id.digest', self._digest, then.id.digest)
         if then.reset is not None and again.reset is not None:
             found = first_difference(
                 then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
@@ -325,10 +323,6 @@ class Rerun:
             if found is not None:
                 return replace(found, field=f'reset.{found.field}')
         return first_difference(then, again, OF_STEP)
-
-
-def _unable(why: str) -> FieldDifference:
-    return FieldDifference(field='', recorded=why, recomputed='what can be run again')
 
 
 def _end(episode: EpisodeVerdict, then: Transition) -> None:

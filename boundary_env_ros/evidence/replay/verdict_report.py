@@ -12,7 +12,7 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
-from boundary_env_ros.evidence.record_difference import decided, FieldDifference
+from boundary_env_ros.evidence.record_difference import decided, Mismatch
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import table
 
@@ -46,7 +46,7 @@ class ReplayDifference:
 
     step: int
     sequence: int | None
-    first: FieldDifference
+    first: Mismatch
     recorded: str = ''
     recomputed: str = ''
     dimension: str = ''
@@ -56,17 +56,16 @@ class ReplayDifference:
         place = f'step {self.step}'
         if self.sequence is not None:
             place += f', decision {self.sequence}'
+        recorded, recomputed = self.first.actual, self.first.expected
         if self.first.field == 'verdict' and self.sequence is not None:
             recorded, recomputed = self.recorded, self.recomputed
-        else:
-            recorded, recomputed = self.first.recorded, self.first.recomputed
         return f'{place}, {self.first.field}: recorded {recorded}, recomputed {recomputed}'
 
     @property
     def row(self) -> tuple[str, ...]:
         """Return it as a row of a table: where, what was, what would have been, by how much."""
         if self.sequence is None:
-            said = (f'{self.first.field} {self.first.recorded}', self.first.recomputed, '')
+            said = (f'{self.first.field} {self.first.actual}', self.first.expected, '')
         else:
             change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
             said = (self.recorded, self.recomputed, change)
@@ -233,7 +232,7 @@ class VerdictReport:
 def differing(
     then: GateDecision,
     again: GateDecision,
-    first: FieldDifference,
+    first: Mismatch,
     contract: Contract,
 ) -> ReplayDifference:
     """Return what is to be said of a decision that came out as another."""

@@ -18,7 +18,7 @@ from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.records.transition import ResetRecord, Transition
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.evidence.audit.rules.base import IN_ORDER
+from boundary_env_ros.evidence.audit.rules.audit_rule import IN_ORDER
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.one_step import OneStep

@@ -11,16 +11,15 @@ from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
-from boundary_env_ros.evidence.audit.rules.base import (
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Found,
     IN_ORDER,
     known,
-    Mismatch,
     of_step,
     StepContext,
     unlike,
 )
-from boundary_env_ros.evidence.record_difference import format_value, number
+from boundary_env_ros.evidence.record_difference import format_value, Mismatch, number
 
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.

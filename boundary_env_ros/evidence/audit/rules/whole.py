@@ -20,9 +20,16 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.errors import WRONG_INPUT
-from boundary_env_ros.evidence.audit.rules.base import AuditTerms, Found, Mismatch, unlike
-from boundary_env_ros.evidence.audit.rules.observation import wrong_field
-from boundary_env_ros.evidence.record_difference import first_difference, number, same, vector
+from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, Found, unlike
+from boundary_env_ros.evidence.audit.rules.observation_checks import wrong_field
+from boundary_env_ros.evidence.record_difference import (
+    first_difference,
+    Mismatch,
+    number,
+    same,
+    vector,
+)
+from boundary_env_ros.frozen import replace
 
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3
@@ -115,8 +122,7 @@ def frozen_otherwise(
     for ours, theirs in zip(again, fields, strict=True):
         first = first_difference(theirs, ours)
         if first is not None:
-            place = f'privileged.{theirs.name}.{first.field}'
-            yield Mismatch(place, first.recomputed, first.recorded)
+            yield replace(first, field=f'privileged.{theirs.name}.{first.field}')
 
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:

@@ -15,10 +15,8 @@ from boundary_env_ros.core.records.decision import GateDecision, Reason
 from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import LazyMessage, REACH
-from boundary_env_ros.evidence.audit.rules.base import Mismatch
-from boundary_env_ros.evidence.record_difference import vector
+from boundary_env_ros.evidence.audit.raw_messages.ties import LazyMessage, REACH, Ties
+from boundary_env_ros.evidence.record_difference import Mismatch, vector
 
 #: How many commands may be without their decisions in a record that is supported.
 _ON_THEIR_WAY = 3

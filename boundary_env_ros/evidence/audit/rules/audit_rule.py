@@ -1,42 +1,138 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule of the audit is, and what it gets to see."""
+"""
+What a rule of the audit is: its page, its checks, and what these get to see.
+
+What an honest record keeps, and where to look when one does not, stands in ``rules.md`` beside
+this module, which is the end of ``doc/audit.md``, too. The functions that check a rule stand in
+the other modules, and in :mod:`boundary_env_ros.evidence.audit.raw_messages`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+import re
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.transition import Transition
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE
-from boundary_env_ros.evidence.record_difference import format_value, number, ROUNDING, same
+from boundary_env_ros.evidence.record_difference import (
+    close,
+    format_value,
+    Mismatch,
+    number,
+    ROUNDING,
+    same,
+)
 from boundary_env_ros.frozen import frozen
 
-#: The instants of a step that its own processes took, in the order in which they happen.
-IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
+
+class Severity(Enum):
+    """
+    How bad a finding is.
+
+    ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
+    ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
+    looks odd: look before a claim rests on it.
+    """
+
+    FATAL = 'fatal'
+    SUSPICIOUS = 'suspicious'
 
 
 @frozen(kw_only=False)
-class Mismatch:
+class AuditRule:
     """
-    One place where a record does not keep a rule.
+    One rule of the audit.
 
     Attributes
     ----------
-    field
-        Where in the record, for example ``decisions[0].command[1]``.
-    expected, actual
-        What the rule asks for there, and what came.
+    id
+        Its name in reports.
+    sentence
+        What an honest record keeps.
+    way_out
+        Where to look when one does not.
+    severity
+        See :class:`Severity`.
+    raw
+        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
+        them.
+    near
+        Whether it compares with another record, which may have been where the record is damaged.
+    run
+        Whether only a run shows, in whole or in part, that it is kept.
 
     """
 
-    field: str
-    expected: str
-    actual: str
+    id: str
+    sentence: str
+    way_out: str
+    severity: Severity = Severity.FATAL
+    raw: bool = False
+    near: bool = False
+    run: bool = False
+
+    @property
+    def page(self) -> str:
+        """Return where it is explained."""
+        return f'doc/audit.md#{self.id}'
+
+
+#: All rules as text, by what they are about.
+PAGES = Path(__file__).with_name('rules.md').read_text(encoding='utf-8')
+
+#: The rules that need the raw messages of a bag, in whole or in part.
+_RAW = frozenset(
+    {
+        'request-answered',
+        'as-published',
+        'values-from-sensors',
+        'frame-as-contract',
+        'command-on-topic',
+        'emergency-stop-heard',
+    }
+)
+
+#: The rules that compare with another record, which may have been where the record is damaged.
+_NEAR = frozenset({'index-agrees', 'episode-ended', 'as-published'})
+
+_PAGE = re.compile(
+    r'^#### `(.*)`\n\n(\w+)(, (?:in part )?for a run)?\. (.*)\n\n\*Fix:\* (.*)\n', re.M
+)
+
+
+def _rules(pages: str) -> tuple[AuditRule, ...]:
+    return tuple(
+        AuditRule(
+            id=name,
+            sentence=sentence,
+            way_out=way_out,
+            severity=Severity(severity.lower()),
+            raw=name in _RAW,
+            near=name in _NEAR,
+            run=bool(run),
+        )
+        for name, severity, run, sentence, way_out in _PAGE.findall(pages)
+    )
+
+
+#: The rules in the order of reports.
+RULES = _rules(PAGES)
+
+RULE: Mapping[str, AuditRule] = {rule.id: rule for rule in RULES}
+
+#: The rules that run gate, environment and task again.
+RECOMPUTED = ('step-recomputed', 'decision-recomputed')
+
+
+#: The instants of a step that its own processes took, in the order in which they happen.
+IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 
 
 @frozen
@@ -246,3 +342,8 @@ def outside(
         expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
         return (Mismatch(field, f'{expected} {why}'.rstrip(), number(actual)),)
     return ()
+
+
+def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Return whether two vectors are the same but for rounding."""
+    return len(one) == len(other) and all(map(close, one, other))

@@ -19,16 +19,15 @@ from boundary_env_ros.core.sources.json_documents import checker, read
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.rules.base import (
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Found,
     known,
-    Mismatch,
     of_step,
     outside,
     StepContext,
     unlike,
 )
-from boundary_env_ros.evidence.record_difference import number, vector
+from boundary_env_ros.evidence.record_difference import Mismatch, number, vector
 
 
 @of_step('fields-as-contract', contract=True)

@@ -1,0 +1,333 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what a decision of the gate says of itself: what it let through, went by, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+import math
+
+from boundary_env_ros.core.contract.model import slices_of
+from boundary_env_ros.core.contract.safety import OnForeignPublisher
+from boundary_env_ros.core.gate.explain import unusable
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.records.decision import (
+    ALIVE,
+    GateDecision,
+    Measurement,
+    OPERATOR,
+    RuntimeLimits,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed, NANOSECONDS
+from boundary_env_ros.errors import RequestRejected
+from boundary_env_ros.evidence.audit.rules.audit_rule import (
+    DecisionLink,
+    Found,
+    known,
+    limits_of,
+    of_decision,
+    outside,
+    same_numbers,
+    unlike,
+)
+from boundary_env_ros.evidence.audit.rules.command_checks import begins_anew
+from boundary_env_ros.evidence.record_difference import (
+    format_value,
+    Mismatch,
+    number,
+    vector,
+)
+from boundary_env_ros.frozen import replace
+
+#: Verdicts under which the robot goes on as it was asked to.
+MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
+
+
+@of_decision('decision-sequence', near=True)
+def _decision_sequence(link: DecisionLink) -> Found:
+    before, sequence = link.before, link.decision.sequence
+    if before is None or (sequence == 1 and not link.direct):
+        return
+    expected = before.sequence + 1
+    if sequence != expected and (link.direct or sequence < expected):
+        yield Mismatch('sequence', str(expected), str(sequence))
+
+
+@of_decision('instants-in-order')
+def _decision_stamped(link: DecisionLink) -> Found:
+    decision = link.decision
+    needed = {'commanded': decision.published, 'received': decision.request is not None}
+    for name, is_needed in needed.items():
+        if (getattr(decision, name) is not None) != is_needed:
+            expected = 'an instant' if is_needed else 'none'
+            yield Mismatch(name, expected, format_value(getattr(decision, name)))
+    instants = {name: getattr(decision, name) for name in ('received', 'decided', 'commanded')}
+    hosts = {instant.ros.host for instant in instants.values() if instant is not None}
+    if len(hosts) > 1:
+        yield Mismatch(
+            'decided', 'the host of `received` and `commanded`', ', '.join(sorted(hosts))
+        )
+    for (name, one), (after, other) in pairwise(instants.items()):
+        passed = elapsed(one, other)
+        if passed is not None and passed < 0:
+            yield Mismatch(after, f'not before `{name}`', f'{number(passed)} s')
+
+
+@of_decision('request-valid')
+def _request_carried(link: DecisionLink) -> Found:
+    decision, request = link.decision, link.decision.request
+    if request is None:
+        return
+    expected_id = replace(request.id, step=decision.id.step)
+    if decision.verdict is Verdict.REJECTED:  # whichever agent a stranger names
+        expected_id = replace(expected_id, agent=decision.id.agent)
+    yield from unlike('id', expected_id, decision.id)
+    # A decision is for the first step of a request, or a later one of its chunk.
+    later = decision.id.step - request.id.step
+    if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):
+        expected = f'a step that request {request.sequence} from {request.id.step} on is for'
+        yield Mismatch('id.step', expected, str(decision.id.step))
+    heard = link.heard
+    if decision.trigger is Trigger.CHUNK and heard is not None:
+        yield from unlike('request', heard, request, 'as it was admitted')
+
+
+@of_decision('decision-recomputed')
+def _changes_said(link: DecisionLink) -> Found:
+    # Also where no contract says what the gate had to change.
+    decision = link.decision
+    strictest = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
+    if decision.verdict in MOVING:
+        yield from unlike('verdict', strictest, decision.verdict, 'by its strictest rule')
+    if decision.verdict is not Verdict.ADMITTED:
+        return
+    pairs = {'command': decision.requested_command, 'admitted_action': decision.requested_action}
+    for name, asked in pairs.items():
+        actual = getattr(decision, name)
+        # Nobody asks for an action where an operator or a probe gives the command.
+        if asked and not same_numbers(asked, actual):
+            yield Mismatch(name, f'{vector(asked)}, as requested', vector(actual))
+
+
+@of_decision('decision-recomputed', contract=True)
+def _probe_as_contract(link: DecisionLink) -> Found:
+    decision, terms = link.decision, known(link.terms)
+    if decision.trigger is not Trigger.PROBE:
+        return
+    if not any(group.driver_timeout_probe for group in terms.contract.action):
+        yield Mismatch('trigger', 'another one: the contract has no probe', 'PROBE')
+    wanted = decision.requested_command
+    for group, part in slices_of(terms.contract.action):
+        probe = group.driver_timeout_probe
+        if wanted and probe and not same_numbers(probe, wanted[part]):
+            yield Mismatch('requested_command', f'{vector(probe)}, the probe', vector(wanted))
+
+
+@of_decision('allowed-to-move')
+def _allowed_to_move(link: DecisionLink) -> Found:
+    decision, last = link.decision, link.published
+    probing, moving = decision.trigger is Trigger.PROBE, decision.verdict in MOVING
+    if decision.verdict is Verdict.REJECTED and decision.published:
+        yield Mismatch(
+            'command', 'none: a rejected action moves nothing', vector(decision.command)
+        )
+    if not (probing or moving):
+        return
+    why = f'for {decision.verdict.name} by {decision.trigger.name}'
+    yield from unlike('armed', not probing, decision.inputs.armed, why)
+    if bool(decision.id.episode_id) is probing:
+        expected = 'none for a probe' if probing else 'an episode'
+        yield Mismatch('id.episode_id', expected, repr(decision.id.episode_id))
+    if not moving:
+        return
+    yield from unlike('emergency_stop', False, decision.inputs.emergency_stop, why)
+    yield from unlike('running', not probing, decision.inputs.running, why)
+    if (
+        # What was left of a chunk is gone by a stop, too.
+        decision.trigger in (Trigger.TIMER, Trigger.CHUNK)
+        and last is not None
+        and last.verdict is Verdict.STOPPED
+        and last.id.episode_id == decision.id.episode_id
+    ):
+        yield Mismatch('verdict', f'STOPPED, as in decision {last.sequence}', why)
+    safety = None if link.terms is None else link.terms.contract.safety
+    if safety is not None and safety.foreign_publisher is not OnForeignPublisher.REPORT:
+        yield from unlike('foreign_publishers', 0, decision.inputs.foreign, why)
+
+
+@of_decision('request-answered', near=True)
+def _request_lost(link: DecisionLink) -> Found:
+    seen, request = link.seen, link.decision.request
+    if request is None or seen is None or seen.lease_id != request.lease_id:
+        return
+    if request.sequence > seen.sequence + 1:
+        yield Mismatch('request.sequence', str(seen.sequence + 1), str(request.sequence))
+
+
+#: Seconds by which two readings of two clocks may be apart without a jump of either.
+_READING = 0.01
+
+
+@of_decision('runtime-limits-stricter', contract=True)
+def _tightened_stricter(link: DecisionLink) -> Found:
+    declared, decision, before = known(link.terms), link.decision, link.before
+    if decision.runtime_limits != RuntimeLimits():
+        try:
+            tightened_limits(declared.limits, decision.runtime_limits)
+        except RequestRejected as error:
+            yield Mismatch('runtime_limits', 'stricter limits than the contract', str(error))
+            return
+    if (
+        before is None
+        or before.runtime_limits == decision.runtime_limits
+        or not (before.inputs.armed and decision.inputs.armed and decision.id.episode_id)
+        or before.id.episode_id != decision.id.episode_id
+    ):
+        return
+    was, now = limits_of(before, declared), limits_of(decision, declared)
+    for name, one, other in _looser(was, now):
+        yield Mismatch(
+            f'runtime_limits.{name}',
+            f'as strict as {number(one)} of decision {before.sequence}',
+            number(other),
+        )
+
+
+def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
+    """Yield what has become less strict, with its numbers."""
+    for name, sign in (('low', -1.0), ('high', 1.0), ('rate', 1.0)):
+        for i, (one, other) in enumerate(zip(getattr(was, name), getattr(now, name), strict=True)):
+            if sign * other > sign * one:
+                yield f'{name}[{i}]', one, other
+    if now.safety.command_timeout > was.safety.command_timeout:
+        yield 'command_timeout', was.safety.command_timeout, now.safety.command_timeout
+
+
+@of_decision('foreign-publisher')
+def _foreign_publisher(link: DecisionLink) -> Found:
+    found = _foreign(link.decision)
+    # It is told when it comes, not with every decision for as long as it stays.
+    if not found or (link.before is not None and found == _foreign(link.before)):
+        return
+    for topic, others in found.items():
+        yield Mismatch('foreign_publishers', f'no foreign publisher on {topic}', str(others))
+
+
+def _foreign(decision: GateDecision) -> dict[str, int]:
+    """Return how many foreign publishers a decision counts, by topic, as far as it names them."""
+    inputs = decision.inputs
+    found = {each.topic: each.count for each in inputs.foreign_publishers}
+    return (
+        {'a command topic': inputs.foreign_commands, **found} if inputs.foreign_commands else found
+    )
+
+
+@of_decision('inputs-recomputed', contract=True)
+def _tick_recomputed(link: DecisionLink) -> Found:
+    decision, last = link.decision, link.ticked
+    if known(link.terms).contract.pacing is not Pacing.REALTIME:
+        return
+    for name in ('since_tick', 'since_environment'):
+        seconds = getattr(decision.inputs, name)
+        if seconds is not None:
+            yield from outside(name, seconds, 0.0, math.inf, 's')
+    if (
+        last is None
+        or last.sequence > decision.sequence
+        or last.id.episode_id != decision.id.episode_id
+        or not decision.id.episode_id
+    ):
+        return
+    passed = elapsed(last.decided, decision.decided)
+    if passed is not None:
+        why = f's, since decision {last.sequence}'
+        # The timer may have run while a request was waiting for its turn.
+        yield from outside('since_tick', decision.inputs.since_tick, 0.0, max(passed, 0.0), why)
+
+
+@of_decision('allowed-to-move', contract=True)
+def _clock_recomputed(link: DecisionLink) -> Found:
+    decision, last, contract = link.decision, link.published, known(link.terms).contract
+    if (
+        last is None
+        or last.commanded is None
+        or decision.verdict not in MOVING
+        # A robot at rest is not told to stop at every run of the timer.
+        or last.verdict is Verdict.STOPPED
+        or contract.pacing is not Pacing.REALTIME
+        or contract.sim_time
+        or begins_anew(last, decision)
+    ):
+        return
+    jump = _jumped(last.commanded, decision.decided)
+    if jump is None or abs(jump) <= contract.safety.clock_jump + _READING:
+        return
+    yield Mismatch(
+        'clock_error', f'{number(jump)} s, and STOPPED', number(decision.inputs.clock_error)
+    )
+
+
+def _jumped(start: ClockReading, end: ClockReading) -> float | None:
+    """Return by how many seconds ROS time has moved further than steady time; None if unknown."""
+    steady = elapsed(start, end)
+    if steady is None or start.ros.clock is not end.ros.clock:
+        return None
+    return (end.ros.nanoseconds - start.ros.nanoseconds) / NANOSECONDS - steady
+
+
+@of_decision('inputs-recomputed', contract=True)
+def _measurement_age(link: DecisionLink) -> Found:
+    decision = link.decision
+    for i, measurement in enumerate(decision.inputs.measurements):
+        if not measurement.received_steady:
+            continue
+        if known(link.terms).contract.pacing is Pacing.LOCKSTEP:
+            # Only simulated time ages what was measured.
+            age = age_of(measurement.captured, decision.decided)
+        else:
+            age = _worse_age(measurement, decision.decided)
+        if age is not None:
+            why = f's since {measurement.name!r} came and was captured'
+            yield from outside(f'measurements[{i}].age', measurement.age, age, age, why)
+
+
+def _worse_age(measurement: Measurement, now: ClockReading) -> float:
+    """Return the age by arrival or by capture, whichever is worse."""
+    age = (now.steady - measurement.received_steady) / NANOSECONDS
+    captured = measurement.captured
+    if captured is not None and captured.host == now.ros.host:
+        since = age_of(captured, now)
+        age = age if since is None else max(age, abs(since))
+    return age
+
+
+@of_decision('measurements-as-contract', contract=True)
+def _measurements_as_contract(link: DecisionLink) -> Found:
+    contract, decision = known(link.terms).contract, link.decision
+    sizes = {name: need.size for name, need in known(link.terms).limits.needs.items()}
+    if contract.safety.operator is not None:
+        sizes[OPERATOR] = contract.command_size + 1  # and the switch
+    of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
+    found = {measurement.name: measurement for measurement in decision.inputs.measurements}
+    if set(found) != set(sizes) or len(found) != len(decision.inputs.measurements):
+        actual = ', '.join(measurement.name for measurement in decision.inputs.measurements)
+        yield Mismatch('measurements', ', '.join(sorted(sizes)), actual or 'none')
+        return
+    before = {} if link.before is None else {m.name: m for m in link.before.inputs.measurements}
+    for name, measurement in found.items():
+        size = sizes[name]
+        if len(measurement.values) != size:
+            # What was not measured is kept as it came, to be seen.
+            size = of_fields.get(name, size) if unusable(measurement, contract) else size
+        if measurement.values and len(measurement.values) != size:
+            yield Mismatch(
+                f'measurements.{name}.values', f'{size} values', str(len(measurement.values))
+            )
+        if name in before:
+            place = f'measurements.{name}.topic'
+            yield from unlike(place, before[name].topic, measurement.topic, 'as before')

@@ -20,9 +20,8 @@ from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, Input, TF
 from boundary_env_ros.core.sources.readers import reader
-from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.sources.reading import is_measured, Reading
 from boundary_env_ros.core.sources.transforms import as_message
-from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError, WRONG_INPUT

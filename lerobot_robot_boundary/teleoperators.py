@@ -33,7 +33,10 @@ class _OfContract(Teleoperator):
         super().__init__(config)
         self._loaded = load_for(config.contract, pacing=None, world='ros')
         operator_of(self._loaded.contract)  # refused before anything is connected
-        self._place = {'namespace': config.namespace, 'domain_id': config.domain_id}
+        self._place: dict[str, Any] = {
+            'namespace': config.namespace,
+            'domain_id': config.domain_id,
+        }
         self._agent = config.agent
         self._made: Any = None
         self.action_features = dict.fromkeys(names_of_action(self._loaded.contract.action), float)

@@ -8,9 +8,12 @@ They are heavy: these tests run where LeRobot is installed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import json
 from pathlib import Path
 import sys
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -18,9 +21,16 @@ import pytest
 
 pytest.importorskip('lerobot', reason='needs LeRobot')
 pytest.importorskip('torch', reason='needs LeRobot')
+from lerobot.configs.types import FeatureType, PolicyFeature
 from lerobot.datasets import LeRobotDataset
+from lerobot.policies.act.configuration_act import ACTConfig
+from lerobot.policies.act.modeling_act import ACTPolicy
+from lerobot.policies.factory import make_pre_post_processors
+from lerobot.rollout.strategies import dagger
 from lerobot.scripts.lerobot_record import record
 from lerobot.scripts.lerobot_replay import replay
+from lerobot.scripts.lerobot_rollout import rollout
+import torch
 
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.transition import Kind, Transition
@@ -157,3 +167,84 @@ def test_a_replay_asks_for_the_recorded_actions_again(
     wanted = [frame['action'].tolist() for frame in frames_of(data) if frame['episode'] == 0]
     asked = [list(step.requested_action) for step in steps_of(tmp_path / 'again').values()]
     assert asked == wanted
+
+
+@pytest.fixture(scope='module')
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an untrained ACT, which asks for angles near those of the start."""
+    shape, picture = (len(POSE),), (3, 96, 128)
+    config = ACTConfig(
+        input_features={
+            'observation.state': PolicyFeature(type=FeatureType.STATE, shape=shape),
+            'observation.images.scene': PolicyFeature(type=FeatureType.VISUAL, shape=picture),
+        },
+        output_features={'action': PolicyFeature(type=FeatureType.ACTION, shape=shape)},
+        chunk_size=10,
+        n_action_steps=10,
+        dim_model=32,
+        n_heads=2,
+        dim_feedforward=32,
+        n_encoder_layers=1,
+        use_vae=False,
+        pretrained_backbone_weights=None,
+        device='cpu',
+        push_to_hub=False,
+    )
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp('act')
+    ACTPolicy(config).save_pretrained(folder)
+    zeros, ones = torch.zeros(shape), torch.ones(shape)
+    statistics = {
+        'observation.state': {'mean': zeros, 'std': ones},
+        'observation.images.scene': {'mean': zeros[:3, None, None], 'std': ones[:3, None, None]},
+        'action': {'mean': torch.tensor(list(POSE.values())), 'std': 0.05 * ones},
+    }
+    for processor in make_pre_post_processors(config, dataset_stats=statistics):
+        processor.save_pretrained(folder)
+    return folder
+
+
+def test_a_rollout_that_a_person_corrects_has_their_actions_in_data_set_and_record(
+    home: pytest.MonkeyPatch, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(dispatch: Callable[[str], None], **_: str) -> None:
+        """Press the keys of a correction, one a second: there is no keyboard here."""
+
+        def run() -> None:
+            for key in ('space', 'tab', 'tab', 'esc'):
+                time.sleep(1.0)
+                dispatch(key)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    monkeypatch.setattr(dagger, 'create_key_listener', press)
+    program(
+        home,
+        rollout,
+        *robot(tmp_path / 'run'),
+        f'--policy.path={policy}',
+        '--strategy.type=dagger',
+        '--strategy.num_episodes=1',
+        '--strategy.smooth_handover=false',
+        '--teleop.type=scripted_hand',
+        f'--teleop.pose={json.dumps(POSE)}',
+        '--teleop.swing=0.02',
+        '--dataset.repo_id=local/rollout_swing',
+        f'--dataset.root={tmp_path / "data"}',
+        '--dataset.single_task=swing',
+        '--dataset.video=false',
+        '--dataset.push_to_hub=false',
+        '--return_to_initial_position=false',
+        '--device=cpu',
+    )
+    (data,) = tmp_path.glob('data*')
+    dataset = LeRobotDataset('local/rollout_swing', root=data)
+    corrections = [dataset[index] for index in range(len(dataset))]
+    assert corrections
+    assert all(bool(frame['intervention']) for frame in corrections)
+    steps = steps_of(tmp_path / 'run').values()
+    asked = [np.float32(step.requested_action).tolist() for step in steps]
+    first = asked.index(corrections[0]['action'].tolist())
+    assert asked[first : first + len(corrections)] == [f['action'].tolist() for f in corrections]
+    # The policy went before.
+    assert first > 0

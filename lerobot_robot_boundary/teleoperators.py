@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import draccus
 from lerobot.teleoperators import (
     make_teleoperator_from_config,
     Teleoperator,
@@ -113,14 +114,18 @@ class BoundaryLeaderConfig(_OfContractConfig):
     contract, namespace, domain_id, agent
         As the robot's.
     leader
-        The teleoperator of LeRobot that the person holds: ``--teleop.leader.type=so101_leader``.
+        Type of the teleoperator of LeRobot that the person holds: ``so101_leader``.
+    leader_options
+        What it is told: ``{port: /dev/ttyACM0}``. A mapping, for LeRobot's parser makes options of
+        each type that a configuration can hold, and this one could hold itself.
     scale, offset
         By name of the action: what one of the leader's units is in the contract's, and what is
         added then. Without them the number is the contract's as it is.
 
     """
 
-    leader: TeleoperatorConfig
+    leader: str
+    leader_options: dict[str, Any] = field(default_factory=dict)
     scale: dict[str, float] = field(default_factory=dict)
     offset: dict[str, float] = field(default_factory=dict)
 
@@ -138,7 +143,8 @@ class BoundaryLeader(_OfContract):
 
     def __init__(self, config: BoundaryLeaderConfig) -> None:
         super().__init__(config)
-        self._leader = make_teleoperator_from_config(config.leader)
+        told = {'type': config.leader, **config.leader_options}
+        self._leader = make_teleoperator_from_config(draccus.decode(TeleoperatorConfig, told))
         self._scale, self._offset = config.scale, config.offset
 
     def connect(self, calibrate: bool = True) -> None:

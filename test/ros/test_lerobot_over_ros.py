@@ -37,6 +37,8 @@ STICK = {
     'enable': 'buttons[4]',
     'timeout': 2.0,
 }
+#: What the leader arm, which has no hand, is told.
+HAND = {'pose': {'base.linear.x': 0.1, 'base.angular.z': 0.0}, 'swing': 0.1}
 
 
 def test_what_a_leader_demonstrates_is_an_intervention_in_data_set_and_record(
@@ -53,9 +55,8 @@ def test_what_a_leader_demonstrates_is_an_intervention_in_data_set_and_record(
         '--robot.features=[step,intervention]',
         '--teleop.type=boundary_leader',
         *(f'--teleop.{each}' for each in both),
-        '--teleop.leader.type=scripted_hand',
-        f'--teleop.leader.pose={json.dumps({"base.linear.x": 0.1, "base.angular.z": 0.0})}',
-        '--teleop.leader.swing=0.1',
+        '--teleop.leader=scripted_hand',
+        f'--teleop.leader_options={json.dumps(HAND)}',
         '--play_sounds=false',
         '--dataset.repo_id=local/cart',
         f'--dataset.root={tmp_path / "data"}',

@@ -232,8 +232,9 @@ class Session:
                 )
 
     def _note(self, step: Transition) -> None:
-        for decision in step.decisions:
-            self._command = decision.command or self._command
+        if not self._realtime:  # there the newest came before the step that has it
+            for decision in step.decisions:
+                self._command = decision.command or self._command
         for feature, names in self._features.items():
             is_fact = feature in _FACTS
             values = (_FACTS[feature](step),) if is_fact else getattr(step, f'{feature}_action')

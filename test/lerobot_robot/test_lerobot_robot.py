@@ -36,7 +36,7 @@ from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.storage.record_reader import open_records
 import lerobot_robot_boundary  # noqa: F401 - LeRobot imports what has such a name
-from support import scripted_hand  # noqa: F401 - registers itself
+from support import scriptedhand  # noqa: F401 - registers itself
 
 #: Where the SO-101 begins, rad.
 POSE = {

@@ -20,7 +20,7 @@ from lerobot.scripts.lerobot_record import record
 
 from boundary_env_ros.core.records.decision import Trigger
 import lerobot_robot_boundary  # noqa: F401 - LeRobot imports what has such a name
-from support import scripted_hand  # noqa: F401 - registers itself
+from support import scriptedhand  # noqa: F401 - registers itself
 from support.ros_world import PATIENT
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A teleoperator of LeRobot without a hand: it moves one joint to and fro."""
+"""A teleoperator of LeRobot without a hand; LeRobot finds its class by the name of this module."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import draccus
@@ -40,8 +41,16 @@ class _OfContract(Teleoperator):
         }
         self._agent = config.agent
         self._made: Any = None
-        self.action_features = dict.fromkeys(names_of_action(self._loaded.contract.action), float)
-        self.feedback_features: dict[str, type] = {}
+
+    @cached_property
+    def action_features(self) -> dict[str, type]:
+        """The numbers of the action."""
+        return dict.fromkeys(names_of_action(self._loaded.contract.action), float)
+
+    @property
+    def feedback_features(self) -> dict[str, type]:
+        """None: nobody feels anything."""
+        return {}
 
     @property
     def is_connected(self) -> bool:

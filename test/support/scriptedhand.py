@@ -32,7 +32,11 @@ class ScriptedHand(Teleoperator):
     def __init__(self, config: ScriptedHandConfig) -> None:
         super().__init__(config)
         self._config, self._asked = config, 0
-        self.action_features = dict.fromkeys(config.pose, float)
+
+    @property
+    def action_features(self) -> dict[str, type]:
+        """The numbers of the pose."""
+        return dict.fromkeys(self._config.pose, float)
 
     def connect(self, calibrate: bool = True) -> None:
         """Be there."""

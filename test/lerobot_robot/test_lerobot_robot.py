@@ -122,7 +122,7 @@ def frames_of(data: Path) -> list[dict[str, Any]]:
 
 
 def steps_of(run: Path) -> dict[int, Transition]:
-    """Return the steps of the only episode of a run in which something was asked for, by number."""
+    """Return the steps of the only episode of a run that were asked for, by number."""
     transitions = list(open_records(run).transitions())
     assert len({t.id.episode_id for t in transitions}) == 1
     return {t.id.step: t for t in transitions if t.requested_action}

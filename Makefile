@@ -55,8 +55,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean constraints demo docs env faults help honest lint mutations nightly quick \
-  reference test
+.PHONY: bench campaign clean constraints demo docs env faults help honest learners lint mutations nightly \
+  quick reference test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -149,11 +149,17 @@ nightly-dependencies: $(BUILT)
 	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-file build/$@/sbom.json $(RUN) && \
 	$(TOOLS)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off -r .ci/constraints.txt
 
-# What policies learn with, and films are made with: gigabytes that no other check needs.
-nightly-learners: $(BUILT)
+# What policies learn with, and films are made with: gigabytes that no other check needs, in a clone
+# with an environment of its own of the Python that LeRobot asks for.
+nightly-learners:
+	@rm -rf build/$@ && git clone -q . build/$@ && \
+	PATH="$${PATH#*:}" $(MAKE) -C build/$@ learners PYTHON=$(or $(PYTHON),python3.12)
+
+learners: $(BUILT)
 	@$(UV) duckdb moviepy torchrl --requirements pyproject.toml --extra sb3 --extra lerobot --extra rerun && \
+	$(UV) --no-deps --editable lerobot_robot_boundary && \
 	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py \
-	  test/evidence/test_rerun_recording.py
+	  test/evidence/test_rerun_recording.py test/lerobot_robot test/ros/test_lerobot_over_ros.py
 
 # All tests, in a clone with an environment of its own: with another Python,
 nightly-python3.%:

@@ -19,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from boundary_env_ros.core.contract.model import Contract, slices_of
 from boundary_env_ros.core.gate.commands import translate
+from boundary_env_ros.core.records.decision import ActionRequest
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.vectors import Vector
@@ -43,7 +44,7 @@ class World(Protocol):
 
     Every call has a deadline and raises a named error when it passes; none returns half an answer.
     This is all that environments, runner and policies call. A subclass has what not every world
-    can do, :meth:`ask` and :meth:`listen`, as refusals.
+    can do, :meth:`send`, :meth:`ask` and :meth:`listen`, as refusals.
 
     Attributes
     ----------
@@ -116,6 +117,27 @@ class World(Protocol):
 
         """
         ...
+
+    def send(self, actions: Mapping[str, Vector | StepRequest]) -> dict[str, ActionRequest]:
+        """
+        Send the actions as :meth:`step` does, wait for nothing, and return what was sent.
+
+        What they close comes with :meth:`observe` or the next :meth:`step`. The gate's answer, a
+        decision that has this request, comes to the sink that the world was made with.
+
+        Raises
+        ------
+        RequestRejected
+            If the world goes on only by steps.
+        EpisodeEnded, InvalidAction
+            See :meth:`step`.
+
+        """
+        raise RequestRejected(
+            f'{type(self).__name__} waits for each step (expected a world in realtime). '
+            "Call step(), or use the world 'ros'.",
+            ResultCode.UNSUPPORTED,
+        )
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """

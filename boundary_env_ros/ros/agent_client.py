@@ -161,14 +161,16 @@ class AgentClient:
 
         self._own, self._node, self._authenticity = own, own.node, authenticity
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
+        self._subscriptions = []
         if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
-            for kind, topic, record in (
-                (msg.GateDecision, names.GATE_DECISION, GateDecision),
-                (msg.EnvironmentEvent, names.PUSHED, EnvironmentEvent),
-            ):
-                self._listen(kind, topic, partial(self._on_other, record), names.RECORD)
-        self._subscriptions = [
+            hear = partial(self._on_other, GateDecision)
+            self._subscriptions.append(
+                self._listen(msg.GateDecision, names.GATE_DECISION, hear, names.RECORD)
+            )
+            hear = partial(self._on_other, EnvironmentEvent)
+            self._listen(msg.EnvironmentEvent, names.PUSHED, hear, names.RECORD)
+        self._subscriptions += [
             self._listen(kind, topic, callback, qos)
             for kind, topic, callback, qos in (
                 (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),

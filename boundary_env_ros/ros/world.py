@@ -216,13 +216,7 @@ class RosWorld(World):
             wanted[agent] = self._await_turn(agent, request, closed[agent])
             if not self.running:
                 return {agent: tuple(closed[agent])}
-        check_actions(self._contract, self._last(running), wanted)
-        if self._described and 'check' in self._described['can']:
-            check_legal(self._contract, wanted, self.ask)
-        requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
-        for agent in running:
-            if agent not in requests:
-                self._clients[agent].pass_over()
+        requests = self.send(wanted)
         hears = {agent: each.on_result for agent, each in wanted.items()}
         in_turn = self._contract.agent_order and not (alone and requests)
         waits = self._up_to_next_turn if in_turn else self._open
@@ -235,6 +229,19 @@ class RosWorld(World):
                     hears.get(agent, ignore)(result)
                     closed[agent].append(result)
         return {agent: tuple(results) for agent, results in closed.items()}
+
+    def send(self, actions: Mapping[str, Vector | StepRequest]) -> dict[str, ActionRequest]:
+        """Send the actions, wait for nothing; see :meth:`.facade.world.World.send`."""
+        check_open(self._own.closed)
+        wanted = {agent: as_request(action) for agent, action in actions.items()}
+        running = self.running
+        check_actions(self._contract, self._last(running), wanted)
+        if self._described and 'check' in self._described['can']:
+            check_legal(self._contract, wanted, self.ask)
+        for agent in running:
+            if agent not in wanted:
+                self._clients[agent].pass_over()
+        return {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
 
     def _await_turn(
         self, agent: str, request: StepRequest, passed: list[StepResult]

@@ -1,0 +1,132 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A session with the nodes, and an operator beside it, as LeRobot's programs have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.errors import BoundaryError, RequestRejected
+from boundary_env_ros.facade.world import make_world
+from lerobot_robot_boundary.operators import OperatorCommands, OperatorDevice
+from lerobot_robot_boundary.session import Session
+from support.ros_world import PATIENT, SOON, World
+from support.shipped import changed
+
+if TYPE_CHECKING:
+    from conftest import MakeWorld
+
+pytestmark = pytest.mark.ros
+
+#: How the operator of the cart commands; a busy machine may be slow to hear them.
+STICK = {
+    'topic': 'joy',
+    'type': 'sensor_msgs/msg/Joy',
+    'fields': ['axes[1]', 'axes[3]'],
+    'scale': [0.4, 1.0],
+    'enable': 'buttons[4]',
+    'timeout': 2.0,
+}
+
+
+@pytest.fixture(scope='module')
+def world(make_world: MakeWorld) -> World:
+    """Return one world in realtime whose cart an operator may take over."""
+    safety = {**PATIENT['safety'], 'operator': STICK}
+    return make_world(changes={**PATIENT, 'safety': safety}, one_process=True)
+
+
+@pytest.fixture
+def session(world: World) -> Iterator[Session]:
+    """Return a session with the cart in an episode that was begun."""
+    found = Session(
+        world.loaded,
+        world='ros',
+        domain_id=world.domain_id,
+        seed=1,
+        features=('step', 'intervention'),
+    )
+    found.open()
+    yield found
+    found.close()
+    world.end_episode()
+
+
+def answers_heard(world: World) -> dict[int, GateDecision]:
+    """Return the decisions on requests of the newest episode, by sequence of the request."""
+    decisions = [each for each in world.decisions() if each.request is not None]
+    newest = decisions[-1].id.episode_id if decisions else ''
+    return {d.request.sequence: d for d in decisions if d.request and d.id.episode_id == newest}
+
+
+def test_each_send_returns_its_own_answer_and_each_observation_is_another_step(
+    world: World, session: Session
+) -> None:
+    steps, returned = [], []
+    for number in range(1, 13):
+        steps.append(session.observation()['step'])
+        wanted = dict(zip(session.action_names, (0.02 * number, -0.05 * number), strict=True))
+        returned.append(tuple(session.send(wanted).values()))
+    assert steps == sorted(set(steps))
+    world.probe.until(lambda: len(answers_heard(world)) >= len(returned), SOON, 'all answers')
+    answers = answers_heard(world)
+    for number, sent in enumerate(returned, 1):
+        answer = answers[number]
+        # A busy machine may be too late for the gate, which then says how it stops.
+        assert sent == (answer.admitted_action or answer.command or sent)
+    admitted = [a for a in answers.values() if a.admitted_action]
+    # Otherwise it would have been enough to return what was asked for.
+    assert any(a.admitted_action != a.request.action for a in admitted if a.request)
+
+
+def test_a_program_that_is_the_operator_intervenes_for_as_long_as_it_commands(
+    world: World, session: Session
+) -> None:
+    forward, turn = session.action_names
+    policy, person = {forward: 0.0, turn: 0.1}, {forward: 0.2, turn: 0.0}
+    device = OperatorDevice(world.loaded, domain_id=world.domain_id)
+    commands = OperatorCommands(world.loaded, domain_id=world.domain_id)
+    try:
+        until = time.monotonic() + SOON
+        by_hand = asked = False
+        while not (by_hand and asked) and time.monotonic() < until:
+            device.command(person)
+            by_hand = bool(session.observation()['intervention'])
+            sent = session.send(policy)
+            asked = commands.action() == pytest.approx(person)
+        assert by_hand
+        assert asked
+        assert sent[turn] != pytest.approx(0.1)
+        obeyed = False
+        while not obeyed and time.monotonic() < until:
+            session.observation()
+            obeyed = session.send(policy)[turn] == pytest.approx(0.1)
+            obeyed = obeyed and commands.action() == {forward: 0.0, turn: 0.0}
+        assert obeyed
+    finally:
+        device.close()
+        commands.close()
+
+
+def test_who_cannot_be_the_operator_is_told_why(tmp_path: Path) -> None:
+    with pytest.raises(BoundaryError, match='expected safety.operator, got none'):
+        OperatorDevice(changed('so101'))
+    stick = {**STICK, 'fields': ['axes[1]', 'buttons[3]']}
+    with pytest.raises(BoundaryError, match=r'expected the type .*, got .*buttons\[3\]'):
+        OperatorDevice(changed('warehouse_cart', safety__operator=stick))
+
+
+def test_a_world_that_waits_for_each_step_refuses_a_send_that_does_not() -> None:
+    embedded = make_world('embedded', changed('warehouse_cart'))
+    embedded.reset(seed=1, options={}, wrappers=())
+    with pytest.raises(RequestRejected, match='EmbeddedWorld waits for each step'):
+        embedded.send({'cart': (0.0, 0.0)})
+    embedded.close()

@@ -94,11 +94,6 @@ def up(
         require_security()
     loaded = load(contract, Pacing[pacing.upper()] if pacing else None)
     fitting_task(loaded.contract)
-    if loaded.contract.recorder_required and no_record:
-        raise BoundaryError(
-            'No episode would begin (the contract requires a recorder, got --no-record). '
-            'Leave --no-record out, or set recorder.required to false.'
-        )
     for_other: dict[str, dict[str, object]] = {
         'robot': {'--services': services, '--websocket': websocket, '--origin': origins},
         'policy': {
@@ -113,6 +108,11 @@ def up(
         raise BoundaryError(
             f'What is asked for is not on this machine (expected no {", ".join(given)} with '
             f'--on {on}). Ask for it where its node runs.'
+        )
+    if loaded.contract.recorder_required and no_record:
+        raise BoundaryError(
+            'No episode would begin (the contract requires a recorder, got --no-record). '
+            'Leave --no-record out, or set recorder.required to false.'
         )
     if one_process and on:
         raise BoundaryError(

@@ -183,6 +183,7 @@ def linked(*hosts: str) -> Iterator[Link]:
                 _ip('-n', host, 'addr', 'add', f'10.77.0.{number}/24', 'dev', 'cable')
                 for name in ('lo', 'cable'):
                     _ip('-n', host, 'link', 'set', name, 'up')
+                _ip('-n', host, 'link', 'set', 'cable', 'txqueuelen', '10000')
                 _ip('-n', host, 'route', 'add', '224.0.0.0/4', 'dev', 'cable')
             yield link
     finally:

@@ -29,7 +29,7 @@ from support.own_command import OwnCommand
 from support.ros_world import MARK, NOISE, PATIENT, write_contract
 from support.two_hosts import Link, linked, MILLISECOND, on_host, WrongClock
 
-pytestmark = [pytest.mark.ros, pytest.mark.nightly]
+pytestmark = [pytest.mark.ros, pytest.mark.nightly, pytest.mark.timed]
 
 _ROBOT, _POLICY = 'cart-host', 'policy-host'
 

@@ -56,6 +56,11 @@ from boundary_env_ros.cli.command import (
     metavar='N',
     help='have the commands in a ROS domain of their own, which only gate and driver join',
 )
+@option(
+    '--on',
+    type=click.Choice(('robot', 'policy')),
+    help='start what is on that one of two machines',
+)
 @option('--one-process', is_flag=True, help='run a simulation in lockstep in one process')
 @option('--secure', is_flag=True, help='start nothing unless the security of ROS 2 is enforced')
 @ros_options
@@ -74,6 +79,11 @@ def up(**options: Any) -> int:
     Over WebSocket there are no passwords: who reaches the address can drive the robot.
 
       boundary-env up warehouse_cart --simulated --pacing lockstep --websocket 127.0.0.1:8480
+
+    On two machines each side is started on its own: recorder, gate and driver with --on robot,
+    the environment with --on policy. Both need the same contract and key.
+
+      boundary-env up my_robot.yaml --on robot
 
     Exit codes:
       0  stopped by Ctrl-C, SIGTERM or SIGHUP

@@ -8,7 +8,6 @@ Nothing here asks what time it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import NewType
 
@@ -77,94 +76,13 @@ class ClockReading:
     steady: int
 
 
-@frozen
-class ClockOffset:
-    """
-    Measured difference between the system clocks of two hosts.
-
-    Attributes
-    ----------
-    host, reference
-        The offset is the clock of ``host`` minus the clock of ``reference``.
-    offset
-        Seconds.
-    uncertainty
-        Half the width of the interval that must contain the true offset, seconds.
-    measured
-        When it was measured.
-
-    """
-
-    host: str
-    reference: str
-    offset: float
-    uncertainty: float
-    measured: Stamp | None = None
-
-
-@frozen
-class Duration:
-    """
-    Time between two stamps.
-
-    Attributes
-    ----------
-    seconds
-        The duration; negative if the end lies before the start.
-    clock_offset
-        Seconds that were added because the stamps are of two hosts.
-    uncertainty
-        Seconds by which the result may be wrong because of that; None if the offset was never
-        measured.
-
-    """
-
-    seconds: float
-    clock_offset: float = 0.0
-    uncertainty: float | None = 0.0
-
-
-def between(
-    start: Stamp | None, end: Stamp | None, offsets: Iterable[ClockOffset] = ()
-) -> Duration | None:
-    """
-    Return the time from one stamp to another.
-
-    Parameters
-    ----------
-    start, end
-        The stamps; None is unknown.
-    offsets
-        Measured offsets between hosts.
-
-    Returns
-    -------
-    Duration or None
-        None if either is unknown, or if they cannot be subtracted: of different clocks, or steady
-        ones of different hosts, where the clock starts again. Between hosts with no measured
-        offset the uncertainty is None.
-
-    """
-    seconds = seconds_between(start, end)
-    if start is None or end is None or seconds is None:
-        return None
-    if start.host == end.host or start.clock is Clock.ROS:
-        # Simulated time is one clock for every host.
-        return Duration(seconds=seconds)
-    for known in offsets:
-        if (known.host, known.reference) == (end.host, start.host):
-            sign = -1.0
-        elif (known.host, known.reference) == (start.host, end.host):
-            sign = 1.0
-        else:
-            continue
-        added = sign * known.offset
-        return Duration(seconds=seconds + added, clock_offset=added, uncertainty=known.uncertainty)
-    return Duration(seconds=seconds, uncertainty=None)
-
-
 def seconds_between(start: Stamp | None, end: Stamp | None) -> float | None:
-    """Return the seconds of :func:`between` where no offset of clocks is known."""
+    """
+    Return the seconds from one stamp to another, as their clocks tell.
+
+    None if either is unknown, or if they cannot be subtracted: of different clocks, or steady ones
+    of different hosts, where the clock starts again.
+    """
     if start is None or end is None or start.clock is not end.clock:
         return None
     if start.clock is Clock.STEADY and start.host != end.host:
@@ -181,37 +99,6 @@ def elapsed(start: ClockReading | None, end: ClockReading | None) -> float | Non
     if start is None or end is None or start.ros.host != end.ros.host:
         return None
     return (end.steady - start.steady) / NANOSECONDS
-
-
-def offset_from_exchange(
-    *, sent: Stamp, received: Stamp, returned: Stamp, back: Stamp
-) -> ClockOffset:
-    """
-    Estimate the offset between two system clocks from one request and its answer.
-
-    The estimate is that of NTP (RFC 5905, section 8): the offset of the answering host is the mean
-    of the two apparent one-way times, and half of the round trip bounds its error.
-
-    Parameters
-    ----------
-    sent, back
-        When the asking host sent the request and had the answer.
-    received, returned
-        When the answering host had the request and sent the answer.
-
-    """
-    there = received.nanoseconds - sent.nanoseconds
-    home = returned.nanoseconds - back.nanoseconds
-    round_trip = (back.nanoseconds - sent.nanoseconds) - (
-        returned.nanoseconds - received.nanoseconds
-    )
-    return ClockOffset(
-        host=received.host,
-        reference=sent.host,
-        offset=(there + home) / 2 / NANOSECONDS,
-        uncertainty=max(0, round_trip) / 2 / NANOSECONDS,
-        measured=back,
-    )
 
 
 def to_nanoseconds(seconds: float) -> int:

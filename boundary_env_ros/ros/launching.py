@@ -35,7 +35,7 @@ from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.domain import own_domain
 from boundary_env_ros.ros.key_file import key_file, make_key
-from boundary_env_ros.ros.processes import boundary_nodes
+from boundary_env_ros.ros.processes import boundary_nodes, require_side
 from boundary_env_ros.storage.contract_file import load
 from launch import Action, LaunchContext
 
@@ -102,6 +102,12 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             'command_domain',
             default_value='',
             description='ROS domain of the command topics, for gate and robot alone.',
+        ),
+        DeclareLaunchArgument(
+            'on',
+            default_value='',
+            choices=['', 'robot', 'policy'],
+            description='Of two machines the one whose nodes are started; empty: there is one.',
         ),
         DeclareLaunchArgument(
             'secure',
@@ -187,10 +193,14 @@ class Boundary(Action):
             enclaves.require_security()
         if enclaves.enabled():
             _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
-        make_key(key_file(own_domain()))
         # Now, since a launch file that includes several may give each other arguments.
         contract = load(given('contract'), given('pacing') or None).contract
         self._declaring_time = declaring_time(contract)
+        on = given('on')
+        require_side(on, contract, own_domain())
+        make_key(key_file(own_domain()))
+        if on == 'policy':
+            self._beside = {}
         for spec in boundary_nodes(
             contract,
             {'contract': given('contract'), 'pacing': given('pacing'), 'secure': secure},
@@ -200,6 +210,7 @@ class Boundary(Action):
             websocket=given('websocket'),
             origins=given('origins'),
             command_domain=int(given('command_domain')) if given('command_domain') else None,
+            on=on,
         ):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':

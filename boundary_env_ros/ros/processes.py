@@ -28,11 +28,13 @@ from typing import Any
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
+from boundary_env_ros.ros.clock import HOST
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.key_file import key_file, make_key
+from boundary_env_ros.ros.key_file import key_file, make_key, read_key
 
 
 @frozen
@@ -88,6 +90,36 @@ def gates(
     )
 
 
+#: What runs on each of two machines; the robot's has the driver besides.
+SIDES = {
+    'robot': ('recorder', 'simulated_robot', 'gazebo_bridge', 'safety_gate'),
+    'policy': ('environment', 'policy_server'),
+}
+
+
+def require_side(on: str, contract: Contract, domain: int) -> None:
+    """
+    Refuse to start one of two machines without what both have to share.
+
+    Raises
+    ------
+    BoundaryError
+        If the contract does not name the robot's host, or the policy's machine has no key.
+
+    """
+    if on and not contract.robot_host:
+        raise BoundaryError(
+            "The contract does not say whose clock stamps the sensors (expected the robot's host "
+            f"in robot.host, since the boundary is on two machines, got ''). This is {HOST}."
+        )
+    key = key_file(domain)
+    if on == 'policy' and read_key(key) is None:
+        raise BoundaryError(
+            f"There is no key here (expected that of the robot's machine in {key}). Start the "
+            'other side first, and copy its key here, with its mode.'
+        )
+
+
 def boundary_nodes(
     contract: Contract,
     parameters: Mapping[str, str | float | bool],
@@ -99,6 +131,7 @@ def boundary_nodes(
     origins: str = '',
     probe: bool = False,
     command_domain: int | None = None,
+    on: str = '',
 ) -> tuple[NodeSpec, ...]:
     """
     Return the nodes of a boundary, in the order in which they are brought up.
@@ -121,6 +154,8 @@ def boundary_nodes(
         Whether the gate measures the timeouts of the drivers first: the robot moves.
     command_domain
         ROS domain of the command topics, for gate and robot; None: that of all nodes.
+    on
+        One of :data:`SIDES`, for what is of that machine alone; empty: everything.
 
     """
     server = NodeSpec(
@@ -131,13 +166,14 @@ def boundary_nodes(
     of_robot = {**parameters, **commands}
     of_gate = {**of_robot, 'probe_on_activation': True} if probe else of_robot
     recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
-    return (
+    nodes = (
         *((recorder,) if run is not None else ()),
         *((NodeSpec(name=robot, parameters=of_robot),) if robot else ()),
         *gates(contract, of_gate),
         NodeSpec(name='environment', parameters=parameters),
         *((server,) if services or websocket else ()),
     )
+    return tuple(node for node in nodes if not on or node.name in SIDES[on])
 
 
 #: Where Fast DDS looks for its profile. Version 3 (Kilted, rclpy 9) warns of the name before it.

@@ -16,12 +16,14 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.domain import own_domain
 from boundary_env_ros.ros.enclaves import enabled, require_security
+from boundary_env_ros.ros.key_file import key_file
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     next_commands,
     NodeProcess,
     one_interrupt,
     recorded,
+    require_side,
 )
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import new_run
@@ -47,6 +49,7 @@ def up(
     probe: bool,
     command_domain: int | None,
     one_process: bool,
+    on: str | None,
     secure: bool,
     namespace: str,
     domain_id: int | None,
@@ -74,6 +77,8 @@ def up(
         ROS domain of the command topics, for gate and simulated robot; None: that of all nodes.
     one_process
         Whether recorder, simulated robot, gates and environment share a process.
+    on
+        Of two machines the one that this is, ``robot`` or ``policy``; None: there is one.
     secure
         Whether nothing starts unless the security of ROS 2 is enforced.
     namespace, domain_id
@@ -89,10 +94,30 @@ def up(
         require_security()
     loaded = load(contract, pacing)
     fitting_task(loaded.contract)
+    for_other: dict[str, dict[str, object]] = {
+        'robot': {'--services': services, '--websocket': websocket, '--origin': origins},
+        'policy': {
+            '--simulated': simulated,
+            '--run': run,
+            '--no-record': no_record,
+            '--probe': probe,
+            '--command-domain': command_domain is not None,
+        },
+    }
+    if given := [name for name, value in for_other.get(on or '', {}).items() if value]:
+        raise BoundaryError(
+            f'What is asked for is not on this machine (expected no {", ".join(given)} with '
+            f'--on {on}). Ask for it where its node runs.'
+        )
     if loaded.contract.recorder_required and no_record:
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
             'Leave --no-record out, or set recorder.required to false.'
+        )
+    if one_process and on:
+        raise BoundaryError(
+            'Nodes on two machines cannot share a process (got --one-process and --on). Leave one '
+            'of them out.'
         )
     if one_process and not (simulated and loaded.contract.pacing is Pacing.LOCKSTEP):
         got = loaded.contract.pacing.name.lower() if simulated else 'no --simulated'
@@ -106,8 +131,9 @@ def up(
             'Secured nodes cannot share a process (expected an enclave for each, got '
             '--one-process). Leave --one-process out.'
         )
-    place = None if no_record else new_run(run, loaded.contract.name)
     domain = own_domain() if domain_id is None else domain_id
+    require_side(on or '', loaded.contract, domain)
+    place = None if no_record or on == 'policy' else new_run(run, loaded.contract.name)
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
         loaded.contract,
@@ -119,6 +145,7 @@ def up(
         origins=' '.join(origins),
         probe=probe,
         command_domain=command_domain,
+        on=on or '',
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)
     if place is not None:
@@ -136,7 +163,8 @@ def up(
                 isolated=False,
                 one_process=one_process,
             ) as processes:
-                code = _watch(processes, loaded.contract, contract, namespace, domain)
+                then = _next_step(loaded.contract, contract, namespace, domain, on)
+                code = _watch(processes, loaded.contract, then)
         except KeyboardInterrupt:
             print('\nThe robot is stopped, and so are the nodes.', flush=True)
     if place is not None and place.exists():
@@ -145,27 +173,34 @@ def up(
     return code
 
 
-def _watch(
-    processes: Mapping[str, NodeProcess],
-    contract: Contract,
-    source: str,
-    namespace: str,
-    domain: int,
-) -> int:
-    """Print what the nodes log until one of them ends; return the exit code."""
-    logs = [_Log(log) for log in dict.fromkeys(each.log for each in processes.values())]
-    for log in logs:
-        log.print_new()
+def _next_step(
+    contract: Contract, source: str, namespace: str, domain: int, on: str | None
+) -> str:
+    """Return what to do once the nodes are active, in words."""
+    end = 'Ctrl-C stops the robot and the nodes.'
+    if on == 'robot':
+        key = key_file(domain)
+        return (
+            'All nodes are active. Start the others on the other machine, by `up --on policy`, '
+            f'once it has a copy of the key {key}.\n{end}'
+        )
     pacing = contract.pacing.name.lower()
     options = {'domain_id': domain, **({'namespace': namespace} if namespace else {})}
     where = ' '.join(f'--world-option {key}={value}' for key, value in options.items())
     same = ', '.join(f'{key}={value!r}' for key, value in {'pacing': pacing, **options}.items())
-    print(
+    return (
         'All nodes are active. Step them from another terminal:\n'
         f'  boundary-env run --policy no-op --contract {shlex.quote(source)} --pacing {pacing} '
-        f"{where}\nor in Python: BoundaryEnv({source!r}, world='ros', {same})"
+        f"{where}\nor in Python: BoundaryEnv({source!r}, world='ros', {same})\n{end}"
     )
-    print('Ctrl-C stops the robot and the nodes.', flush=True)
+
+
+def _watch(processes: Mapping[str, NodeProcess], contract: Contract, then: str) -> int:
+    """Print what to do next and what the nodes log until one ends; return the exit code."""
+    logs = [_Log(log) for log in dict.fromkeys(each.log for each in processes.values())]
+    for log in logs:
+        log.print_new()
+    print(then, flush=True)
     lost: set[str] = set()
     end, patience = float('inf'), declaring_time(contract)
     try:
@@ -185,7 +220,8 @@ def _watch(
     except KeyboardInterrupt:
         # Before anything else: it ends an episode that runs, so that the caller of step learns at
         # once, and why.
-        processes['environment'].stop()
+        if 'environment' in processes:
+            processes['environment'].stop()
         for log in logs:
             log.print_new()
         if not lost:

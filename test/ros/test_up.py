@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
@@ -96,6 +97,38 @@ def start(
         yield make
         for each in started:
             each.kill()
+
+
+def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return why the command starts nothing."""
+    assert main(['up', *arguments]) == 2
+    return capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'why'),
+    [
+        (('robot', '--services'), 'expected no --services with'),
+        (('policy', '--simulated'), 'expected no --simulated with'),
+        (('policy', '--no-record', '--command-domain', '0'), '--no-record, --command-domain'),
+        (('robot', '--simulated', '--one-process'), 'two machines'),
+        (('robot',), 'robot.host'),
+    ],
+)
+def test_a_side_is_not_started_with_what_is_not_its_own(
+    arguments: tuple[str, ...], why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert why in refused(capfd, 'warehouse_cart', '--on', *arguments)
+
+
+def test_the_policys_side_makes_no_key_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv('ROS_HOME', str(tmp_path))
+    contract = write_contract(tmp_path / 'contract.yaml', {'robot': {'host': 'cart'}})
+    said = refused(capfd, str(contract), '--on', 'policy', '--domain-id', '7')
+    assert f'{tmp_path}/boundary_env_ros/keys/domain_7' in said
+    assert not (tmp_path / 'boundary_env_ros').exists()
 
 
 @pytest.mark.timed

@@ -480,6 +480,11 @@ CASES: tuple[Case, ...] = (
         at(is_admitted, **{'after[pose].arrived.clock': Clock.STEADY}),
     ),
     Case(
+        'an offset of the clocks that cannot be',
+        'clocks-agree',
+        edit(is_admitted, forged.offset_that_cannot_be),
+    ),
+    Case(
         'the system clock alone',
         'clocks-agree',
         edit(

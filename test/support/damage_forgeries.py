@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from boundary_env_ros.core.records.clock_offsets import as_diagnostics, ClockOffset
 from boundary_env_ros.core.records.decision import GateDecision, Reason, RuleResult, Verdict
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.records.parts import KeyValue, NamedValues
@@ -380,3 +381,11 @@ def forged_feedback(step: Transition) -> Transition:
     """Pretend that the robot already drove when the episode began, so that it may jump."""
     i = next(i for i, d in enumerate(step.decisions) if d.inputs.seeded)
     return put(step, f'decisions[{i}].inputs.previous_command', (0.6, 0.0))
+
+
+def offset_that_cannot_be(step: Transition) -> Transition:
+    """By it the policy, on another host, had the observation seconds before it was made."""
+    for name in ('delivered', 'requested'):
+        step = put(step, f'decisions[{step.decision}].request.{name}.ros.host', 'desktop')
+    said = as_diagnostics((ClockOffset(host='desktop', offset=5.0, uncertainty=0.001),))
+    return remeasured(replace(step, diagnostics=(*step.diagnostics, *said)))

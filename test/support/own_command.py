@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import os
 from pathlib import Path
 import signal
@@ -34,18 +34,24 @@ class OwnCommand:
         Those of the command.
     environment
         Variables besides those of this process.
+    within
+        From the command to what runs it elsewhere.
 
     """
 
     def __init__(
-        self, folder: Path, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
+        self,
+        folder: Path,
+        *arguments: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        within: Callable[[Sequence[str]], Sequence[str]] = list,
     ) -> None:
         self._mark = uuid.uuid4().hex
         self.environment = {**os.environ, **environment, MARK: self._mark, 'PYTHONUNBUFFERED': '1'}
         self._output = folder / 'output.txt'
         with self._output.open('wb') as output:
             self.process = subprocess.Popen(
-                [sys.executable, '-m', 'boundary_env_ros.cli.main', *arguments],
+                within([sys.executable, '-m', 'boundary_env_ros.cli.main', *arguments]),
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -948,8 +948,8 @@ class Contract:
     recorder_required
         Whether an episode waits for a recorder before it runs, and ends when it is lost.
     robot_host
-        Host whose clock stamps the sensor messages, if not that of the nodes. Durations across
-        hosts are of unknown uncertainty.
+        Host whose clock stamps the sensor messages, if not that of the nodes. How far its clock is
+        off is [measured](deploy.md#clocks).
     robot_tf
         Topic of the transforms of a robot that has them in its namespace (``tf``) or under another
         name; those that never change are on the same with ``_static`` behind it.

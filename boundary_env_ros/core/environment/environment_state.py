@@ -15,6 +15,7 @@ from boundary_env_ros.core.environment.observation_buffer import ObservationBuff
 from boundary_env_ros.core.environment.reset import ResetOutput, Resetting
 from boundary_env_ros.core.environment.silence import Heartbeats
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.records.clock_offsets import ClockBounds
 from boundary_env_ros.core.records.decision import GateDecision, GateStatus
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
@@ -98,6 +99,8 @@ class EnvironmentState:
         What the world was asked for, and its answer (lockstep).
     info
         What the world said of itself last, a JSON object or empty.
+    clocks
+        What is known of the clocks of other hosts.
     sequence, gaps
         Number of the last decision of the gate, and how many are known to be lost since the last
         step.
@@ -120,6 +123,7 @@ class EnvironmentState:
     advance: SimStepRequest | None = None
     advanced: Advanced | None = None
     info: str = ''
+    clocks: ClockBounds = ClockBounds()
     sequence: int | None = None
     gaps: int = 0
 
@@ -191,6 +195,7 @@ class EnvironmentState:
             buffer=replace(new.buffer, unusable=self.buffer.unusable),
             heartbeats=self.heartbeats,
             gate=self.gate,
+            clocks=self.clocks,
             sequence=self.sequence,
         )
 

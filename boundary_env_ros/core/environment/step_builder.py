@@ -12,6 +12,11 @@ from boundary_env_ros.core.environment.environment_state import EnvironmentState
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView
+from boundary_env_ros.core.records.clock_offsets import (
+    after_step,
+    as_diagnostics,
+    ClockOffset,
+)
 from boundary_env_ros.core.records.decision import GateDecision, Trigger, UNHEARD, Verdict
 from boundary_env_ros.core.records.endings import (
     EndingKind,
@@ -45,6 +50,7 @@ def close_step(
     *,
     late: float | None = None,
     actuated: Stamp | None = None,
+    offsets: tuple[ClockOffset, ...] | None = None,
 ) -> tuple[EnvironmentState, Transition, tuple[ActuationEvidence, ...]]:
     """
     Close the step that goes on.
@@ -61,6 +67,8 @@ def close_step(
         Seconds by which its tick was late; None if no tick closes it.
     actuated
         When the robot acted, where a record knows it without evidence.
+    offsets
+        Those of the clocks of other hosts, where a record knows them.
 
     Returns
     -------
@@ -137,6 +145,11 @@ def close_step(
         tick_error=late,
         diagnostics=tuple(_diagnostics(id_.step, contract, state.gaps, endings)),
     )
+    clocks = state.clocks
+    if offsets is None and not setup.lockstep:
+        clocks, offsets = after_step(clocks, closed)
+    if offsets:
+        closed = replace(closed, diagnostics=(*closed.diagnostics, *as_diagnostics(offsets)))
     latency = measure(closed, contract.latency_budget, lockstep=setup.lockstep)
     episode = state.episode.stepped()
     if kind is not None:
@@ -152,6 +165,7 @@ def close_step(
         advance=None,
         advanced=None,
         info='',
+        clocks=clocks,
         gaps=0,
     )
     evidence = tuple(e for e in executions if e is not execution)

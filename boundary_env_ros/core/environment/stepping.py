@@ -25,25 +25,28 @@ def on_decision(state: EnvironmentState, event: Decided) -> Step:
     ):
         return replace(state, sequence=sequence, gaps=gaps), ()
     # What was rejected goes by the name that its request gave itself, and belongs here too.
+    now = event.now
+    clocks = state.clocks.after(decision.decided.ros, now.ros, now.steady, now.steady)
     state = replace(
         state,
         sequence=sequence,
         gaps=gaps,
         decisions=(*state.decisions, decision),
         actuation=state.actuation.commanded(decision),
+        clocks=clocks,
     )
     asked = is_on_new_action(decision)
     if foreign or not (asked or holds_for_another(decision)):
         return state, ()
     if asked:
-        state = state.with_heartbeats(policy=event.now.steady)
+        state = state.with_heartbeats(policy=now.steady)
     if not state.setup.lockstep or state.advance is not None:
         return state, ()
     # What moves the world is the last command, which need not be an answer to the request: an
     # operator may have taken over.
     sent = [d.commanded.ros.nanoseconds for d in state.decisions if d.commanded is not None]
     period, stamp = state.setup.contract.period, sent[-1] if sent else 0
-    return state.asking(period, event.now, command_stamp=stamp)
+    return state.asking(period, now, command_stamp=stamp)
 
 
 def _was_before(state: EnvironmentState, decision: GateDecision) -> bool:

@@ -15,43 +15,13 @@ In lockstep the world waits for gate and policy, so its clock stands still betwe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
+from boundary_env_ros.core.records.clock_offsets import offsets_of
 from boundary_env_ros.core.records.latency import Latency, LatencyStage
 from boundary_env_ros.core.records.transition import Transition
-from boundary_env_ros.core.timebase import (
-    between,
-    Clock,
-    ClockOffset,
-    ClockReading,
-    elapsed,
-    offset_from_exchange,
-    Stamp,
-)
-
-
-def measured_offsets(step: Transition) -> tuple[ClockOffset, ...]:
-    """
-    Return the offset of the policy's clock to that of the robot, if they are of two hosts.
-
-    Each step is an exchange that measures it: an observation goes there, and an action comes back.
-    Simulated time is one clock for every host, and what a client stamps by another clock measures
-    nothing.
-    """
-    observed, delivered = step.observed, step.delivered
-    requested, received = step.requested, step.received
-    if observed is None or delivered is None or requested is None or received is None:
-        return ()
-    robot, policy = observed.ros.host, delivered.ros.host
-    if (robot == policy) or (received.ros.host, requested.ros.host) != (robot, policy):
-        return ()
-    if any(i.ros.clock is not Clock.SYSTEM for i in (observed, delivered, requested, received)):
-        return ()
-    return (
-        offset_from_exchange(
-            sent=observed.ros, received=delivered.ros, returned=requested.ros, back=received.ros
-        ),
-    )
+from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, seconds_between, Stamp
 
 
 def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) -> Latency:
@@ -60,7 +30,8 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
 
     In realtime all stages are differences of the ROS clock, so that they add up exactly to the
     reaction time; free of steps of the system clock are the steady readings in
-    the instants. In lockstep see :data:`STEADY_IN_LOCKSTEP`.
+    the instants. Between hosts what the step says of their clocks is taken out. In lockstep see
+    :data:`STEADY_IN_LOCKSTEP`.
 
     Parameters
     ----------
@@ -72,7 +43,8 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
         Whether the world waited.
 
     """
-    offsets = measured_offsets(step)
+    own = step.closed.ros.host
+    ahead = {own: (0.0, 0.0), **{o.host: (o.offset, o.uncertainty) for o in offsets_of(step)}}
 
     def waited(name: str, *pairs: tuple[ClockReading | None, ClockReading | None]) -> LatencyStage:
         if not lockstep:
@@ -85,23 +57,25 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
         return None if instant is None else instant.ros
 
     def stage(name: str, *pairs: tuple[Stamp | None, Stamp | None]) -> LatencyStage:
-        seconds, added, doubt = 0.0, 0.0, 0.0
-        doubtful = False
+        seconds, crossed = 0.0, Counter[str]()
         for start, end in pairs:
-            part = between(start, end, offsets)
-            if part is None:
+            part = seconds_between(start, end)
+            if part is None or start is None or end is None:
                 return LatencyStage(budget=budget.get(name))
-            seconds += part.seconds
-            added += part.clock_offset
-            if part.uncertainty is None:
-                doubtful = True
-            elif start is not None and end is not None:
-                # On the way there and back an error of the offset cancels itself.
-                doubt += part.uncertainty if start.host < end.host else -part.uncertainty
+            seconds += part
+            # Simulated time is one clock for every host.
+            if start.host != end.host and start.clock is not Clock.ROS:
+                crossed[start.host] += 1
+                crossed[end.host] -= 1
+        # To a host and back, its offset goes in and comes out again, and its error with it.
+        times = {host: count for host, count in crossed.items() if count}
+        known = times.keys() <= ahead.keys()
+        added = sum((n * ahead[host][0] for host, n in times.items()), 0.0) if known else None
+        doubt = sum((abs(n) * ahead[host][1] for host, n in times.items()), 0.0) if known else None
         return LatencyStage(
-            duration=seconds,
-            clock_offset=None if doubtful else added,
-            uncertainty=None if doubtful else abs(doubt),
+            duration=seconds + (added or 0.0),
+            clock_offset=added,
+            uncertainty=doubt,
             budget=budget.get(name),
         )
 

@@ -37,9 +37,16 @@ class LatencyStage:
     @property
     def over_budget(self) -> bool:
         """Return whether the stage is known to have taken longer than the contract allows."""
-        return (
-            self.duration is not None and self.budget is not None and self.duration > self.budget
-        )
+        if self.duration is None or self.budget is None or self.uncertainty is None:
+            return False
+        return self.duration - self.uncertainty > self.budget
+
+    @property
+    def impossible(self) -> bool:
+        """Return whether the stage is known to have taken less than no time."""
+        if self.duration is None or self.uncertainty is None:
+            return False
+        return self.duration + self.uncertainty < 0.0
 
 
 @frozen

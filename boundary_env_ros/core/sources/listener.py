@@ -219,6 +219,9 @@ class Listener:
                 message = arrival.came if decode is None else decode(arrival.came)
                 captured = self._captured(stamp_of(message))
                 sent, arrived = map(self._middleware, (arrival.published, arrival.arrived))
+                if sent is not None and captured is not None:
+                    # Who publishes it stamps it as well.
+                    sent = replace(sent, host=captured.host)
                 arrival.came, arrival.instants = message, (captured, sent, arrived)
             reading = item.reading(arrival.came, *arrival.instants)
         except OfAnother:

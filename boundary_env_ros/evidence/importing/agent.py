@@ -276,7 +276,7 @@ class ImportedAgent:
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
-        self._state, closed, _ = close_step(state, view, endings)
+        self._state, closed, _ = close_step(state, view, endings, offsets=())
         transition = self._stripped(closed)
         self._of_step_before = self._previous
         self._held = (self._state.buffer.privileged(transition.id, now), transition)

@@ -24,6 +24,7 @@ from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, t
 from boundary_env_ros.core.environment.step_builder import close_step, SAFETY_GATE
 from boundary_env_ros.core.environment.task import NoTask, Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.clock_offsets import offsets_of
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
@@ -229,7 +230,9 @@ class StepsAgain:
         )
         said = {item.key: item.value for item in then.diagnostics}
         found = self._found(then, view, said)
-        _, again, _ = close_step(state, view, found, actuated=then.actuated)
+        _, again, _ = close_step(
+            state, view, found, actuated=then.actuated, offsets=offsets_of(then)
+        )
         failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
             for item in again.diagnostics:

@@ -220,9 +220,7 @@ def _anomalies_of_fields(now: Transition) -> Iterator[Anomaly]:
 def _anomalies_of_time(now: Transition) -> Iterator[Anomaly]:
     for name in STAGES:
         stage = getattr(now.latency, name)
-        if stage.duration is None:
-            continue
-        if stage.duration < 0.0:
+        if stage.impossible:
             yield Anomaly('impossible_time', f'{name} took {1000 * stage.duration:.3g} ms')
         elif stage.over_budget:
             ratio = stage.duration / stage.budget if stage.budget else 2.0

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.records.clock_offsets import as_diagnostics, ClockOffset
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -18,9 +19,9 @@ from boundary_env_ros.core.records.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.records.instants import measure, measured_offsets
+from boundary_env_ros.core.records.instants import measure
 from boundary_env_ros.core.records.latency import Latency, LatencyStage, STAGES
-from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.parts import KeyValue, Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 from support.core_world import step_id
@@ -108,49 +109,56 @@ def test_the_stages_add_up_across_hosts_too(times: list[int], offset: int) -> No
     assert there.inference.uncertainty == 0.0
 
 
-@given(
-    ahead=st.integers(-(10**12), 10**12),
-    waits=st.tuples(*[st.integers(0, 10**9)] * 3),
-)  # fmt: skip
-def test_each_step_measures_the_offset_of_the_policys_clock(
-    ahead: int, waits: tuple[int, int, int]
-) -> None:
-    there, thinking, back = waits
-
-    def read(host: str, nanoseconds: int) -> ClockReading:
-        return ClockReading(
-            ros=Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=host), steady=0
-        )
-
-    begin = 10**15
-    exchange = {
-        'observed': read('robot', begin),
-        'delivered': read('policy', begin + there + ahead),
-        'requested': read('policy', begin + there + thinking + ahead),
-        'received': read('robot', begin + there + thinking + back),
-    }
-    (found,) = measured_offsets(transition(**exchange))
-    assert (found.host, found.reference) == ('policy', 'robot')
-    assert abs(found.offset - ahead / NANOSECONDS) <= found.uncertainty + 1e-6
-    assert found.uncertainty == pytest.approx((there + back) / 2 / NANOSECONDS)
-    assert measured_offsets(transition(**{**exchange, 'requested': None})) == ()
-    here = {name: read('robot', i) for i, name in enumerate(exchange)}
-    assert measured_offsets(transition(**here)) == ()
+def on(host: str, offset: float, uncertainty: float) -> tuple[KeyValue, ...]:
+    """Return what a step says of the clock of a host."""
+    found = ClockOffset(host=host, offset=offset, uncertainty=uncertainty)
+    return tuple(as_diagnostics((found,)))
 
 
-@pytest.mark.parametrize('clock', [Clock.ROS, Clock.STEADY])
-@pytest.mark.parametrize('name', ['observed', 'delivered', 'requested', 'received'])
-def test_an_exchange_by_another_clock_measures_no_offset_and_raises_nothing(
-    name: str, clock: Clock
-) -> None:
-    exchange: dict[str, Any] = {
-        each: instant(at, 'policy' if each in ('delivered', 'requested') else 'robot')
-        for at, each in enumerate(('observed', 'delivered', 'requested', 'received'))
-    }
-    assert len(measured_offsets(transition(**exchange))) == 1
-    # What a client writes into its request must not keep its step from being closed.
-    exchange[name] = replace(exchange[name], ros=replace(exchange[name].ros, clock=clock))
-    assert measured_offsets(transition(**exchange)) == ()
+def test_between_hosts_the_offset_that_the_step_names_is_taken_out_both_ways() -> None:
+    """The camera's clock is 0.25 s ahead of that of the others."""
+    times = [int(t * NANOSECONDS) for t in (0.25, 0.1, 0.1, 0.1, 0.1, 0.2, 0.65)]
+    hosts = {'captured': 'camera', 'actuated': 'camera'}
+    found = step(times, hosts, diagnostics=on('camera', 0.25, 0.01))
+    assert found.capture.duration == pytest.approx(0.1)
+    assert found.actuation.duration == pytest.approx(0.2)
+    assert (found.capture.clock_offset, found.actuation.clock_offset) == (0.25, -0.25)
+    assert found.capture.uncertainty == found.actuation.uncertainty == 0.01
+    assert (found.reaction.clock_offset, found.reaction.uncertainty) == (0.0, 0.0)
+    of_another = step(times, hosts, diagnostics=on('lidar', 9.0, 0.0))
+    assert of_another.capture.uncertainty is of_another.capture.clock_offset is None
+
+
+def test_a_budget_is_exceeded_only_beyond_what_the_clocks_may_be_wrong() -> None:
+    times = [0, NANOSECONDS // 10, 0, 0, 0, 0, 0]
+
+    def capture(budget: float, **changes: Any) -> LatencyStage:
+        return step(times, {'captured': 'camera'}, budget={'capture': budget}, **changes).capture
+
+    assert capture(0.08, diagnostics=on('camera', 0.0, 0.01)).over_budget
+    assert not capture(0.08, diagnostics=on('camera', 0.0, 0.03)).over_budget
+    assert not capture(0.08).over_budget  # nobody knows
+
+
+def test_a_stage_is_impossible_only_beyond_what_the_clocks_may_be_wrong() -> None:
+    times = [NANOSECONDS // 10, 0, 0, 0, 0, 0, 0]
+    of = {'captured': 'camera'}
+    assert step(times, of, diagnostics=on('camera', 0.0, 0.09)).capture.impossible
+    assert not step(times, of, diagnostics=on('camera', 0.0, 0.11)).capture.impossible
+    assert not step(times, of).capture.impossible
+    assert step(times).capture.impossible
+
+
+@pytest.mark.parametrize('value', ['', '[]', '{"host": "camera"}', '{', '[' * 100_000])
+def test_what_is_no_offset_leaves_it_unknown(value: str) -> None:
+    said = (KeyValue(key='clock:camera', value=value),)
+    assert step([0] * 7, {'captured': 'camera'}, diagnostics=said).capture.clock_offset is None
+
+
+def test_simulated_time_is_one_clock_for_every_host() -> None:
+    there = Stamp(clock=Clock.ROS, nanoseconds=0, host='simulator')
+    found = step([0] * 7, captured=there, observed=instant(NANOSECONDS, clock=Clock.ROS))
+    assert found.capture == LatencyStage(duration=1.0)
 
 
 def test_a_stage_across_hosts_that_were_never_compared_says_so() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from boundary_env_ros.core.records.clock_offsets import crossings, offsets_of
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
@@ -111,6 +112,21 @@ def _clocks_agree(context: StepContext) -> Found:
                 f'clocks that differ by less than {READING} s since the instant before',
                 f'{number(difference)} s',
             )
+
+
+@of_step('clocks-agree')
+def _offsets_agree(context: StepContext) -> Found:
+    now = context.now
+    found = {o.host: (o.offset, o.uncertainty) for o in offsets_of(now)}
+    found[now.closed.ros.host] = (0.0, 0.0)
+    for sent, had in crossings(now):
+        if sent.host in found and had.host in found:
+            (there, doubt), (here, besides) = found[sent.host], found[had.host]
+            took = (had.nanoseconds - sent.nanoseconds) / NANOSECONDS - (here - there)
+            if took + doubt + besides < -READING:
+                expected = 'an offset of the clocks by which nothing came before it was sent'
+                why = f'{number(-took)} s before, from {sent.host} to {had.host}'
+                yield Mismatch('diagnostics', expected, why)
 
 
 @of_step('steps-in-order', contract=True)

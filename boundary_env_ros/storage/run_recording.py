@@ -443,6 +443,7 @@ class RunRecording:
     def _on_status(self, status: EpisodeStatus, now: ClockReading) -> None:
         if self._is_mine(status):
             return  # It comes back from the topic, and is in the index already.
+        self._losses.status(status)
         watch = self._watches.get(status.id.agent)
         if watch is not None:
             watch.heard(status, now)

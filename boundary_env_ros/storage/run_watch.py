@@ -25,20 +25,22 @@ class LossCount:
     def __init__(self) -> None:
         self.lost = 0
         self._sequences: dict[str, dict[bytes, int]] = {}
-        self._steps: dict[str, StepId] = {}
+        self._steps: dict[str, tuple[str, int]] = {}  # episode and last step, by agent
+
+    def status(self, status: EpisodeStatus) -> None:
+        """Take a status; of an agent's first one on its transitions are to come."""
+        of = status.id
+        last = -1 if status.state is EpisodeState.RESETTING else of.step
+        self._steps.setdefault(of.agent, (of.episode_id, last))
 
     def transition(self, step: StepId) -> None:
         """Take the number of a transition; they count from 0 in each episode of an agent."""
-        last = self._steps.get(step.agent)
-        if last is None:
-            pass  # The first episode may have begun before the recording; later ones began in it.
-        elif last.episode_id != step.episode_id:
-            self.lost += step.step
-        elif step.step <= last.step:
-            return
-        else:
-            self.lost += step.step - last.step - 1
-        self._steps[step.agent] = step
+        # The first episode may have begun before the recording; later ones began in it.
+        episode, last = self._steps.get(step.agent, (step.episode_id, step.step - 1))
+        if episode != step.episode_id:
+            last = -1
+        self.lost += max(0, step.step - last - 1)
+        self._steps[step.agent] = step.episode_id, max(step.step, last)
 
     def decision(self, sequence: int, gate: str = '', sender: bytes = b'') -> None:
         """

@@ -21,6 +21,7 @@ from boundary_env_ros.core.gate.gate_events import PublishersSeen
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Measurement
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
@@ -136,6 +137,30 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
     assert sum(report.excused['lost'].values()) >= 3
     write_bag(tmp_path / 'liar', with_lost(0))
     assert 'values-from-sensors' in audit_path(tmp_path / 'liar').counts
+
+
+@pytest.mark.parametrize('kept', ['first', 'last', 'none behind the third'])
+def test_steps_that_the_recorder_says_it_lost_are_missing_and_contradict_nothing(
+    tmp_path: Path, tape: Tape, kept: str
+) -> None:
+    """As over a link that lets small messages through and no large ones."""
+    steps = [sent for sent in tape if isinstance(sent.what, Transition)]
+    gone = {'first': steps[1:], 'last': steps[:-1], 'none behind the third': steps[3:]}[kept]
+    # Its numbers tell what was lost before the last one, and nothing of what is behind it.
+    lost = len(gone) if kept == 'last' else 0
+    left = {id(sent) for sent in gone}
+    write_bag(
+        tmp_path / 'bag',
+        [
+            replace(sent, what={**sent.what, 'lost': lost})
+            if sent.topic == '/boundary/recorder_status'
+            else sent
+            for sent in tape
+            if id(sent) not in left
+        ],
+    )
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
 
 
 def test_messages_that_the_recorder_refused_as_forged_are_told(tmp_path: Path, tape: Tape) -> None:

@@ -69,6 +69,21 @@ def test_gap_in_decisions_is_counted(sequences: list[int], lost: int) -> None:
     assert count.lost == lost
 
 
+@pytest.mark.parametrize(
+    ('state', 'lost'),
+    [(EpisodeState.RESETTING, 5), (EpisodeState.RUNNING, 1), (EpisodeState.TERMINATED, 0)],
+)
+def test_transitions_that_never_came_are_counted_from_the_first_status_on(
+    state: EpisodeState, lost: int
+) -> None:
+    count = LossCount()
+    count.status(status(state))  # at step 3
+    other = 'two' if state is EpisodeState.TERMINATED else 'one'
+    for step in (5, 6) if lost else (0, 1):
+        count.transition(replace(step_id(step), episode_id=other))
+    assert count.lost == lost
+
+
 def test_each_gate_counts_its_own_decisions() -> None:
     count = LossCount()
     for sequence, gate in ((1, 'a'), (1, 'b'), (2, 'a'), (2, 'b'), (3, 'b'), (3, 'a')):

@@ -326,10 +326,14 @@ class Auditor:
                 agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
             return
         known = agent.waiting.get(record.id.episode_id, record.id.step)
-        if record.id.step > 0 and (self._of_another or record.id.step <= known + 1):
+        if record.id.step == 0:
+            return
+        begins_late = self._of_another or record.id.step <= known + 1
+        for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
+            # What our recorder was there for, and has not, it says that it lost.
+            self._is_behind(replace(record.id, step=step), 0 if begins_late else log_time)
+        if begins_late:
             self.begins_late()
-            for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
-                self._is_behind(replace(record.id, step=step), 0)
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
 
@@ -495,9 +499,10 @@ class Auditor:
     def _look_at_named(self, agent: Agent) -> None:
         """Ask for the steps that the gate had named, as far as they must have come."""
         has_later = False
-        for name, (named, since) in reversed(agent.named.items()):
+        for name, (named, _) in reversed(agent.named.items()):
             last = agent.last_step(name)
-            if named.step > last + 1 and not has_later and since > self._end - REACH:
+            # What its recorder lost of an episode may be all of it.
+            if named.step > last + 1 and (self._lost or not has_later):
                 self._lacking_of['steps-in-order'] += 1
             elif named.step > last + 1:
                 expected = f'every step up to {named.step}, which the gate had heard of'
@@ -743,7 +748,8 @@ class Auditor:
 
         """
         early = before and log_time < self._began.get(other, 0) + REACH
-        return early or (behind and log_time > self._end - REACH)
+        # A recorder tells what it lost by the next one's number: behind the last step is none.
+        return early or (behind and (other is Transition or log_time > self._end - REACH))
 
     def _half(self, half: Half, log_time: int, number: int) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""

@@ -197,7 +197,12 @@ class Boundary(Action):
         contract = load(given('contract'), given('pacing') or None).contract
         self._declaring_time = declaring_time(contract)
         on = given('on')
-        require_side(on, contract, own_domain())
+        of_other = {
+            'robot': {'websocket': given('websocket'), 'origins': given('origins')},
+            'policy': {'command_domain': given('command_domain')},
+        }
+        asked = [f'{name}:={value}' for name, value in of_other.get(on, {}).items() if value]
+        require_side(on, contract, own_domain(), asked)
         make_key(key_file(own_domain()))
         if on == 'policy':
             self._beside = {}

@@ -32,7 +32,7 @@ MOST_BYTES = yaml_text.MOST_BYTES + json_documents.MOST_BYTES
 
 # Bytes of a sensor's message, and the types that have no such bound.
 _MOST_OF_SENSOR = 1 << 20
-_LARGE = frozenset(
+_UNBOUNDED = frozenset(
     {
         *('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
         *('sensor_msgs/msg/LaserScan', 'sensor_msgs/msg/PointCloud2'),
@@ -69,9 +69,9 @@ def most_of_sensor(kind: str) -> int:
     """
     Return how many bytes a message of a sensor may have; 0: any number.
 
-    What takes long to decode is many names and many parts; pixels, points and beams are numbers.
+    Many names and many parts take long to decode; pixels, points and beams are numbers.
     """
-    return 0 if kind in _LARGE else _MOST_OF_SENSOR
+    return 0 if kind in _UNBOUNDED else _MOST_OF_SENSOR
 
 
 class Once:

@@ -97,20 +97,42 @@ SIDES = {
 }
 
 
-def require_side(on: str, contract: Contract, domain: int) -> None:
+def require_side(on: str, contract: Contract, domain: int, asked: Sequence[str] = ()) -> None:
     """
     Refuse to start one of two machines without what both have to share.
+
+    Parameters
+    ----------
+    on
+        The machine; empty: there is one.
+    contract, domain
+        Of the boundary.
+    asked
+        Names of what the other machine would have to do.
 
     Raises
     ------
     BoundaryError
-        If the contract does not name the robot's host, or the policy's machine has no key.
+        If the contract does not name the robot's host, or names this one on the policy's machine,
+        which has no key, or if anything is asked for that is the other's.
 
     """
+    if on and asked:
+        raise BoundaryError(
+            f'What is asked for is not on this machine (expected no {", ".join(asked)} with '
+            f'`on` {on}). Ask for it where its node runs.'
+        )
     if on and not contract.robot_host:
         raise BoundaryError(
             "The contract does not say whose clock stamps the sensors (expected the robot's host "
-            f"in robot.host, since the boundary is on two machines, got ''). This is {HOST}."
+            "in robot.host, since the boundary is on two machines, got '')."
+            f'{f" This is {HOST}." if on == "robot" else ""}'
+        )
+    if on == 'policy' and contract.robot_host == HOST:
+        raise BoundaryError(
+            f'This machine has the name of the robot (expected another, got {HOST}, as robot.host '
+            'says): their clocks would be taken for one. Rename one of them, or start both sides '
+            'here without `on`.'
         )
     key = key_file(domain)
     if on == 'policy' and read_key(key) is None:

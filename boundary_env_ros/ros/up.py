@@ -94,7 +94,7 @@ def up(
         require_security()
     loaded = load(contract, pacing)
     fitting_task(loaded.contract)
-    for_other: dict[str, dict[str, object]] = {
+    of_other: dict[str, dict[str, object]] = {
         'robot': {'--services': services, '--websocket': websocket, '--origin': origins},
         'policy': {
             '--simulated': simulated,
@@ -104,11 +104,7 @@ def up(
             '--command-domain': command_domain is not None,
         },
     }
-    if given := [name for name, value in for_other.get(on or '', {}).items() if value]:
-        raise BoundaryError(
-            f'What is asked for is not on this machine (expected no {", ".join(given)} with '
-            f'--on {on}). Ask for it where its node runs.'
-        )
+    asked = [name for name, value in of_other.get(on or '', {}).items() if value]
     if loaded.contract.recorder_required and no_record:
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
@@ -132,7 +128,7 @@ def up(
             '--one-process). Leave --one-process out.'
         )
     domain = own_domain() if domain_id is None else domain_id
-    require_side(on or '', loaded.contract, domain)
+    require_side(on or '', loaded.contract, domain, asked)
     place = None if no_record or on == 'policy' else new_run(run, loaded.contract.name)
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
@@ -166,7 +162,9 @@ def up(
                 then = _next_step(loaded.contract, contract, namespace, domain, on)
                 code = _watch(processes, loaded.contract, then)
         except KeyboardInterrupt:
-            print('\nThe robot is stopped, and so are the nodes.', flush=True)
+            far = "The nodes are stopped; the gate on the robot's machine stops the robot."
+            near = 'The robot is stopped, and so are the nodes.'
+            print(f'\n{far if on == "policy" else near}', flush=True)
     if place is not None and place.exists():
         print(f'Record: {os.path.relpath(place)}')
         print(next_commands(place))

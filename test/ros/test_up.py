@@ -19,6 +19,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.ros.clock import HOST
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.watch import draw
@@ -119,6 +120,13 @@ def test_a_side_is_not_started_with_what_is_not_its_own(
     arguments: tuple[str, ...], why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert why in refused(capfd, 'warehouse_cart', '--on', *arguments)
+
+
+def test_two_machines_of_one_name_are_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    contract = write_contract(tmp_path / 'contract.yaml', {'robot': {'host': HOST}})
+    assert 'the name of the robot' in refused(capfd, str(contract), '--on', 'policy')
 
 
 def test_the_policys_side_makes_no_key_of_its_own(

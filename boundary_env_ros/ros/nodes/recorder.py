@@ -22,7 +22,9 @@ from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import message_class, set_time, to_msg
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, ros_distro, srv
+from boundary_env_ros.ros.message_guard import Budget
 from boundary_env_ros.ros.recorded_topics import (
+    LOG,
     offered_qos,
     RawMessage,
     RawSubscriptions,
@@ -51,6 +53,8 @@ _LAST_WORD = 0.5
 _MOST_LOST = 2**64 - 1
 # Whether a message is stamped when it is taken here; others stamp it when it came.
 _STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
+# Lines of the log that are recorded within a second, of all nodes of the domain.
+_MOST_LOGGED = 200
 # Looks for a heartbeat of the environment within the time it is given.
 _WATCHES = 8
 
@@ -166,6 +170,7 @@ class Recorder(ContractNode):
         self._unseen = {topic.name: topic for topic in topics}
         self._before: list[RawMessage] = []
         faults = {each.name: self.fault_of(message_class(each.type), each.name) for each in topics}
+        self._logged = Budget(_MOST_LOGGED)
         self._faults = {name: fault for name, fault in faults.items() if fault is not None}
         self._status = self.add_publisher(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED)
         self._episode_status = {
@@ -248,6 +253,10 @@ class Recorder(ContractNode):
         if topic.name in self._faults and (fault := self._faults[topic.name](message.data)):
             # Nobody of this boundary has said it: in the record, it would be told as if.
             self.incoming.refuse_forged(topic.name, fault)
+            return
+        if topic.name == LOG and not self._logged.spend():
+            # Whoever logs without end takes no room from evidence.
+            self.refuse(LOG, RecordError(f'more than {_MOST_LOGGED} lines came within a second.'))
             return
         if topic.name in self._unseen:
             # Only now it is known what its publishers offer.

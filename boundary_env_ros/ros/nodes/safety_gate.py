@@ -710,6 +710,8 @@ class SafetyGate(ContractNode):
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id
         response.low, response.high = map(list, self.gate.state.bounds)
+        who, episode = request.client, request.episode_id[:8]
+        self.get_logger().info(f'Armed by {who!r} for the episode {episode}.')
         self._say()
         return response
 

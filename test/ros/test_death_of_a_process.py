@@ -287,7 +287,7 @@ def test_the_robot_is_killed(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    'how', ['SIGINT', 'SIGTERM', pytest.param('SIGHUP', marks=pytest.mark.nightly)]
+    'how', ['SIGINT', 'SIGHUP', pytest.param('SIGTERM', marks=pytest.mark.nightly)]
 )
 def test_a_gate_that_is_told_to_end_stops_the_robot_first(world: World, how: str) -> None:
     env = world.environment()

@@ -499,15 +499,18 @@ class Auditor:
     def _look_at_named(self, agent: Agent) -> None:
         """Ask for the steps that the gate had named, as far as they must have come."""
         has_later = False
-        for name, (named, _) in reversed(agent.named.items()):
+        for name, (named, since) in reversed(agent.named.items()):
             last = agent.last_step(name)
-            # What its recorder lost of an episode may be all of it.
-            if named.step > last + 1 and (self._lost or not has_later):
+            if named.step > last + 1 and not has_later and since > self._end - REACH:
                 self._lacking_of['steps-in-order'] += 1
             elif named.step > last + 1:
                 expected = f'every step up to {named.step}, which the gate had heard of'
                 fewer = Mismatch('id.step', expected, f'none behind step {last}')
-                self.find('steps-in-order', fewer, named, near=True)
+                # No later step would have made a recorder count what it lost.
+                is_told = has_later and not self._lost
+                self.find(
+                    'steps-in-order' if is_told else 'record-closed', fewer, named, near=True
+                )
             has_later = has_later or name in agent.steps
 
     def _not_checked(self) -> tuple[NotChecked, ...]:

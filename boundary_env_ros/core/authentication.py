@@ -27,7 +27,9 @@ _SIZE = _WHO.size + _TAG_SIZE
 # Plain little-endian CDR: what the field is before it is filled in, and its length afterwards. The
 # third and fourth byte of a message are the middleware's.
 _LITTLE_ENDIAN, _OPTIONS = b'\0\1', 4
-_EMPTY, _FULL = bytes(4), _SIZE.to_bytes(4, 'little')
+#: The field while it is empty.
+EMPTY = bytes(4)
+_FULL = _SIZE.to_bytes(4, 'little')
 
 # How far the clocks of two senders of a role may be apart, ns.
 _APART = 10 * NANOSECONDS
@@ -97,11 +99,11 @@ class Sealer:
             If the field is filled in already.
 
         """
-        if not data.endswith(_EMPTY):
+        if not data.endswith(EMPTY):
             raise ValueError('A message is sealed once (expected no authentication, got one).')
         self._number = max(now, self._number + 1)
         who = _WHO.pack(self._role, self._sender, self._number)
-        body = data[: -len(_EMPTY)]
+        body = data[: -len(EMPTY)]
         return body + _FULL + who + _tag(self._keyed, body[_OPTIONS:], who)
 
 

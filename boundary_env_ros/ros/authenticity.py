@@ -15,6 +15,7 @@ from rclpy.serialization import serialize_message
 from boundary_env_ros.core.authentication import (
     as_message,
     authentication_of,
+    EMPTY,
     Role,
     Sealer,
     Verifier,
@@ -22,6 +23,9 @@ from boundary_env_ros.core.authentication import (
 from boundary_env_ros.ros.key_file import key_file, read_key
 
 _FIELD = 'authentication'
+
+# Stands for what a message will be sealed with, and in no other place of one.
+_PLACE = secrets.token_bytes(32)
 
 
 class Authenticity:
@@ -111,8 +115,10 @@ class _SealingPublisher(_Sealing):
 
     def publish(self, message: Any) -> None:
         if not isinstance(message, bytes):
-            message.authentication = b''
-            message = serialize_message(message)
+            # Behind the last field rclpy leaves what the memory held, where it had made more room.
+            message.authentication = _PLACE
+            data = serialize_message(message)
+            message = data[: data.rindex(_PLACE) - len(EMPTY)] + EMPTY
         self._made.publish(self._sealer.seal(message, time.time_ns()))
 
 

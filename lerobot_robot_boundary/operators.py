@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from boundary_env_ros.core.authentication import Role
-from boundary_env_ros.core.contract.model import Contract, Interface
+from boundary_env_ros.core.contract.model import ActionKind, Contract, Interface
 from boundary_env_ros.core.contract.safety import Operator
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.core.gate.commands import as_action
@@ -170,6 +170,40 @@ class OperatorCommands:
         self._own.close()
 
 
+def joy_of(contract: Contract) -> tuple[tuple[int, ...], int]:
+    """
+    Return the axis of each dimension of the command, and the button that is the switch.
+
+    Raises
+    ------
+    BoundaryError
+        If the contract has no operator, or one that no program can be.
+
+    """
+    operator = operator_of(contract)
+    switch = _BUTTON.fullmatch(operator.enable)
+    paths = operator.source.paths if isinstance(operator.source, Paths) else ()
+    axes = tuple(int(found[1]) for found in map(_AXIS.fullmatch, paths) if found)
+    if operator.type != _JOY or switch is None or not paths or len(set(axes)) < len(paths):
+        raise BoundaryError(
+            f'The operator of {contract.name} has another device (expected the type {_JOY}, '
+            f'another axes[...] for each of fields and buttons[...] as enable, got '
+            f'{operator.type}, {", ".join(paths)} and {operator.enable}). Declare a game '
+            'controller.'
+        )
+    if 0.0 in operator.scale:
+        raise BoundaryError(
+            f'An axis of the operator of {contract.name} commands nothing (expected no scale of '
+            f'0, got {", ".join(map(str, operator.scale))}).'
+        )
+    if others := [g.name for g in contract.action if g.kind is not ActionKind.CONTINUOUS]:
+        raise BoundaryError(
+            f'An action of {contract.name} is no command (expected kind: continuous, got '
+            f'another of {", ".join(others)}). Let the person use their own device.'
+        )
+    return axes, int(switch[1])
+
+
 class OperatorDevice:
     """
     A program that is the operator: it speaks as a game controller with the switch held.
@@ -188,7 +222,7 @@ class OperatorDevice:
     Raises
     ------
     BoundaryError
-        If the contract has no operator, or one with another device.
+        See :func:`joy_of`.
 
     """
 
@@ -207,17 +241,8 @@ class OperatorDevice:
 
         contract = loaded.contract
         self._names = names_of_action(contract.action)
+        self._axes, self._switch = joy_of(contract)
         operator = self._operator = operator_of(contract)
-        switch = _BUTTON.fullmatch(operator.enable)
-        paths = operator.source.paths if isinstance(operator.source, Paths) else ()
-        axes = [found for found in map(_AXIS.fullmatch, paths) if found]
-        if operator.type != _JOY or switch is None or not paths or len(axes) < len(paths):
-            raise BoundaryError(
-                f'The operator of {contract.name} has another device (expected the type {_JOY}, '
-                f'axes[...] in fields and buttons[...] as enable, got {operator.type}, '
-                f'{", ".join(paths)} and {operator.enable}). Declare a game controller.'
-            )
-        self._axes, self._switch = [int(axis[1]) for axis in axes], int(switch[1])
         self._own = IsolatedNode(
             'boundary_operator',
             domain_id=domain_id,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 import logging
@@ -90,7 +90,7 @@ class Session:
     Raises
     ------
     BoundaryError
-        If there is no such feature.
+        If there is no such feature, or a field has its name.
 
     """
 
@@ -128,6 +128,12 @@ class Session:
         #: What is known last of each number of them.
         self._besides = dict.fromkeys(chain.from_iterable(self._features.values()), 0.0)
         self.state_names = (*names_of_fields(self._numbers), *self._besides)
+        names = Counter((*self.state_names, *self.cameras))
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise BoundaryError(
+                f'Two parts of an observation have one name (expected each once, got '
+                f'{", ".join(twice)}). Leave such features out, or rename the fields.'
+            )
         self._world: World | None = None
         self._agent, self._is_new, self._is_answered = '', False, False
         self._images: dict[str, npt.NDArray[Any]] = {}

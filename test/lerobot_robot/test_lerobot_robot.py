@@ -34,9 +34,11 @@ import torch
 
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.record_reader import open_records
-import lerobot_robot_boundary  # noqa: F401 - LeRobot imports what has such a name
+from lerobot_robot_boundary import BoundaryLeader, BoundaryLeaderConfig
 from support import scriptedhand  # noqa: F401 - registers itself
+from support.shipped import changed
 
 #: Where the SO-101 begins, rad.
 POSE = {
@@ -248,3 +250,36 @@ def test_a_rollout_that_a_person_corrects_has_their_actions_in_data_set_and_reco
     assert asked[first : first + len(corrections)] == [f['action'].tolist() for f in corrections]
     # The policy went before.
     assert first > 0
+
+
+#: The operator of the arm, as the page shows it.
+STICK = {
+    'topic': 'joy',
+    'type': 'sensor_msgs/msg/Joy',
+    'fields': [f'axes[{number}]' for number in range(6)],
+    'scale': [1.0] * 6,
+    'enable': 'buttons[0]',
+    'timeout': 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ('told', 'problem'),
+    [
+        (
+            {'scale': {'gripper.pos': 0.02}},
+            r'scale .*expected shoulder_pan.pos.*got gripper.pos\)',
+        ),
+        ({'scale': dict.fromkeys(POSE, 0.0)}, 'expected none of 0'),
+        ({'offset': {'wrist.pos': 0.1}}, r'offset .*got .*wrist.pos'),
+        ({'leader_options': {'pose': {'gripper.pos': 0.0}}}, r'leader .*got gripper.pos\)'),
+    ],
+)
+def test_a_leader_that_does_not_fit_the_action_is_refused(
+    tmp_path: Path, told: dict[str, Any], problem: str
+) -> None:
+    contract = tmp_path / 'arm.yaml'
+    contract.write_text(changed('so101', safety__operator=STICK).text)
+    told = {'contract': str(contract), 'leader_options': {'pose': POSE}, **told}
+    with pytest.raises(BoundaryError, match=problem):
+        BoundaryLeader(BoundaryLeaderConfig(leader='scripted_hand', **told))

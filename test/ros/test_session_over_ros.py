@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 import time
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,13 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.parts import Pacing
-from boundary_env_ros.errors import BoundaryError, RequestRejected
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.contract_file import load
 from lerobot_robot_boundary.operators import OperatorCommands, OperatorDevice
 from lerobot_robot_boundary.session import Session
 from support.ros_world import PATIENT, SOON, World
-from support.shipped import changed
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -76,7 +74,7 @@ def test_each_send_returns_its_own_answer_and_each_observation_is_another_step(
     steps, returned = [], []
     for number in range(1, 13):
         steps.append(session.observation()['step'])
-        wanted = dict(zip(session.action_names, (0.02 * number, -0.05 * number), strict=True))
+        wanted = dict(zip(session.action_names, (0.1 * number, -0.05 * number), strict=True))
         returned.append(tuple(session.send(wanted).values()))
     assert steps == sorted(set(steps))
     world.probe.until(lambda: len(answers_heard(world)) >= len(returned), SOON, 'all answers')
@@ -84,7 +82,7 @@ def test_each_send_returns_its_own_answer_and_each_observation_is_another_step(
     for number, sent in enumerate(returned, 1):
         answer = answers[number]
         # A busy machine may be too late for the gate, which then says how it stops.
-        assert sent == (answer.admitted_action or answer.command or sent)
+        assert sent == (answer.admitted_action or answer.command)
     admitted = [a for a in answers.values() if a.admitted_action]
     # Otherwise it would have been enough to return what was asked for.
     assert any(a.admitted_action != a.request.action for a in admitted if a.request)
@@ -206,22 +204,6 @@ def test_pictures_that_newer_ones_have_pushed_out_are_not_waited_for(
     nodes.close()
     assert [result.unresolved for result in observed] == [('wrist', 'scene')] * 100
     assert waited == []
-
-
-def test_who_cannot_be_the_operator_is_told_why(tmp_path: Path) -> None:
-    with pytest.raises(BoundaryError, match='expected safety.operator, got none'):
-        OperatorDevice(changed('so101'))
-    stick = {**STICK, 'fields': ['axes[1]', 'buttons[3]']}
-    with pytest.raises(BoundaryError, match=r'expected the type .*, got .*buttons\[3\]'):
-        OperatorDevice(changed('warehouse_cart', safety__operator=stick))
-
-
-def test_a_world_that_waits_for_each_step_refuses_a_send_that_does_not() -> None:
-    embedded = make_world('embedded', changed('warehouse_cart'))
-    embedded.reset(seed=1, options={}, wrappers=())
-    with pytest.raises(RequestRejected, match='EmbeddedWorld waits for each step'):
-        embedded.send({'cart': (0.0, 0.0)})
-    embedded.close()
 
 
 def test_nodes_in_lockstep_refuse_a_send_that_does_not_wait(world: World) -> None:

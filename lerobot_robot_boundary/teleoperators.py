@@ -222,6 +222,7 @@ class BoundaryLeader(_OfContract):
         """Connect to ROS, and to the leader."""
         if not self.is_connected:
             self._made = OperatorDevice(self._loaded, self._agent, **self._place)
+            self._is_by_hand = True
             try:
                 self._leader.connect(calibrate)
             except BaseException:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import json
+import os
 from pathlib import Path
+import re
+import subprocess
 import sys
 import threading
 import time
@@ -283,3 +286,27 @@ def test_a_leader_that_does_not_fit_the_action_is_refused(
     told = {'contract': str(contract), 'leader_options': {'pose': POSE}, **told}
     with pytest.raises(BoundaryError, match=problem):
         BoundaryLeader(BoundaryLeaderConfig(leader='scripted_hand', **told))
+
+
+def test_lerobots_programs_find_the_robot_by_the_name_of_its_distribution(
+    tmp_path: Path,
+) -> None:
+    root = Path(__file__).parents[2]
+    text = (root / 'lerobot_robot_boundary/pyproject.toml').read_text()
+    (name,) = re.findall(r'^name = "(\w+)"$', text, re.MULTILINE)
+    installed = tmp_path / f'{name}-0.dist-info/METADATA'
+    installed.parent.mkdir()
+    installed.write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 0\n')
+    arguments = ('--robot.type=boundary', '--robot.contract=nowhere.yaml')
+    found = subprocess.run(
+        [
+            *(sys.executable, '-m', 'lerobot.scripts.lerobot_replay', *arguments),
+            *('--dataset.repo_id=local/none', '--dataset.episode=0'),
+        ],
+        env={**os.environ, 'PYTHONPATH': f'{tmp_path}:{root}', 'HF_HUB_OFFLINE': '1'},
+        capture_output=True,
+        text=True,
+        timeout=300.0,
+        check=False,
+    )
+    assert 'nowhere.yaml: 1 problem' in found.stderr

@@ -235,7 +235,7 @@ constraints: $(FETCHED)
 	@git diff --stat .ci/constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist install log .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build lerobot_robot_boundary/build dist install log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf *.egg-info .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

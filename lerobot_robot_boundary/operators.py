@@ -4,22 +4,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import math
 import re
 import threading
 import time
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, Interface
+from boundary_env_ros.core.authentication import Role
+from boundary_env_ros.core.contract.model import ActionKind, Contract, Interface
 from boundary_env_ros.core.contract.safety import Operator
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.core.gate.commands import as_action
+from boundary_env_ros.core.gate.rules.admission import switch_held
 from boundary_env_ros.core.records.decision import GateDecision, Trigger
+from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, LinkTimeout
 from boundary_env_ros.evidence.export.joint_names import names_of_action
-from boundary_env_ros.facade.world import agent_of, make_world
+from boundary_env_ros.facade.world import agent_of
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 _JOY = 'sensor_msgs/msg/Joy'
@@ -57,35 +60,78 @@ class OperatorCommands:
         The contract.
     agent
         The agent that is driven; empty: the only one.
-    world_arguments
-        What the world over ROS takes.
+    namespace, domain_id
+        Where its nodes are.
 
     """
 
-    def __init__(self, loaded: LoadedContract, agent: str = '', **world_arguments: Any) -> None:
-        self._contract = loaded.contract
-        self._names = names_of_action(loaded.contract.action)
-        self._operator = operator_of(loaded.contract)
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        agent: str = '',
+        *,
+        namespace: str = '',
+        domain_id: int | None = None,
+    ) -> None:
+        from boundary_env_ros.ros import names
+        from boundary_env_ros.ros.authenticity import Authenticity
+        from boundary_env_ros.ros.conversions import from_bytes
+        from boundary_env_ros.ros.interfaces import msg
+        from boundary_env_ros.ros.isolated_node import IsolatedNode
+
+        contract = self._contract = loaded.contract
+        self._names = names_of_action(contract.action)
+        self._operator = operator_of(contract)
+        agent = agent_of(contract.agents, agent)
         self._came = threading.Condition()
+        self._episode_id = self._command_of = ''
         self._command: Vector = ()
         self._asked: Vector = ()
         self._until = -math.inf
-        self._world = make_world(
-            'ros',
-            loaded,
-            agent=agent_of(loaded.contract.agents, agent),
-            sink=self._on_record,
-            **world_arguments,
-        )
+        # It has the rights of a client, which hears the same.
+        self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
+        node, authenticity = self._own.node, Authenticity(self._own.domain_id, Role.CLIENT)
 
-    def _on_record(self, record: object) -> None:
-        if isinstance(record, GateDecision) and record.command:
+        def listen(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
+            topic = contract.topic_of(agent, name)
+            fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
+            self._own.incoming.listen(kind, topic, on_message, qos, raw=True, fault=fault)
+
+        listen(
+            msg.GateDecision,
+            names.GATE_DECISION,
+            lambda data: self._on_decision(from_bytes(GateDecision, data)),
+            names.RECORD,
+        )
+        listen(
+            msg.EpisodeStatus,
+            names.EPISODE_STATUS,
+            lambda data: self._on_episode(from_bytes(EpisodeStatus, data)),
+            names.LATCHED_MANY,
+        )
+        self._own.spin_in_thread('boundary_operator')
+
+    def _on_decision(self, decision: GateDecision) -> None:
+        if decision.command:
             with self._came:
-                self._command = record.command
-                if record.trigger is Trigger.OPERATOR:
-                    self._asked = record.requested_command
+                self._command, self._command_of = decision.command, decision.id.episode_id
+                if decision.trigger is Trigger.OPERATOR:
+                    self._asked = decision.requested_command
                     self._until = time.monotonic() + self._operator.timeout
+                elif not switch_held(self._operator, decision.inputs.measurements):
+                    self._until = -math.inf
                 self._came.notify_all()
+
+    def _on_episode(self, status: EpisodeStatus) -> None:
+        if status.state in (EpisodeState.RESETTING, EpisodeState.RUNNING):
+            with self._came:
+                if self._episode_id != status.id.episode_id:
+                    self._episode_id, self._until = status.id.episode_id, -math.inf
+                self._came.notify_all()
+
+    def _is_known(self) -> bool:
+        """Return whether there is a command, and not of an episode before the newest."""
+        return bool(self._command) and self._episode_id in ('', self._command_of)
 
     def action(self) -> dict[str, float]:
         """
@@ -101,7 +147,7 @@ class OperatorCommands:
         """
         seconds = self._contract.safety.command_timeout + _PATIENCE
         with self._came:
-            if not self._came.wait_for(lambda: bool(self._command), seconds):
+            if not self._came.wait_for(self._is_known, seconds):
                 raise LinkTimeout(
                     f'The gate has published nothing within {seconds:g} s (expected a command, of '
                     'an episode that runs). Is the robot connected?'
@@ -121,7 +167,41 @@ class OperatorCommands:
 
     def close(self) -> None:
         """Listen no more."""
-        self._world.close()
+        self._own.close()
+
+
+def joy_of(contract: Contract) -> tuple[tuple[int, ...], int]:
+    """
+    Return the axis of each dimension of the command, and the button that is the switch.
+
+    Raises
+    ------
+    BoundaryError
+        If the contract has no operator, or one that no program can be.
+
+    """
+    operator = operator_of(contract)
+    switch = _BUTTON.fullmatch(operator.enable)
+    paths = operator.source.paths if isinstance(operator.source, Paths) else ()
+    axes = tuple(int(found[1]) for found in map(_AXIS.fullmatch, paths) if found)
+    if operator.type != _JOY or switch is None or not paths or len(set(axes)) < len(paths):
+        raise BoundaryError(
+            f'The operator of {contract.name} has another device (expected the type {_JOY}, '
+            f'another axes[...] for each of fields and buttons[...] as enable, got '
+            f'{operator.type}, {", ".join(paths)} and {operator.enable}). Declare a game '
+            'controller.'
+        )
+    if 0.0 in operator.scale:
+        raise BoundaryError(
+            f'An axis of the operator of {contract.name} commands nothing (expected no scale of '
+            f'0, got {", ".join(map(str, operator.scale))}).'
+        )
+    if others := [g.name for g in contract.action if g.kind is not ActionKind.CONTINUOUS]:
+        raise BoundaryError(
+            f'An action of {contract.name} is no command (expected kind: continuous, got '
+            f'another of {", ".join(others)}). Let the person use their own device.'
+        )
+    return axes, int(switch[1])
 
 
 class OperatorDevice:
@@ -142,7 +222,7 @@ class OperatorDevice:
     Raises
     ------
     BoundaryError
-        If the contract has no operator, or one with another device.
+        See :func:`joy_of`.
 
     """
 
@@ -161,17 +241,8 @@ class OperatorDevice:
 
         contract = loaded.contract
         self._names = names_of_action(contract.action)
+        self._axes, self._switch = joy_of(contract)
         operator = self._operator = operator_of(contract)
-        switch = _BUTTON.fullmatch(operator.enable)
-        paths = operator.source.paths if isinstance(operator.source, Paths) else ()
-        axes = [found for found in map(_AXIS.fullmatch, paths) if found]
-        if operator.type != _JOY or switch is None or not paths or len(axes) < len(paths):
-            raise BoundaryError(
-                f'The operator of {contract.name} has another device (expected the type {_JOY}, '
-                f'axes[...] in fields and buttons[...] as enable, got {operator.type}, '
-                f'{", ".join(paths)} and {operator.enable}). Declare a game controller.'
-            )
-        self._axes, self._switch = [int(axis[1]) for axis in axes], int(switch[1])
         self._own = IsolatedNode(
             'boundary_operator',
             domain_id=domain_id,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 import logging
@@ -90,7 +90,7 @@ class Session:
     Raises
     ------
     BoundaryError
-        If there is no such feature.
+        If there is no such feature, or a field has its name.
 
     """
 
@@ -128,14 +128,20 @@ class Session:
         #: What is known last of each number of them.
         self._besides = dict.fromkeys(chain.from_iterable(self._features.values()), 0.0)
         self.state_names = (*names_of_fields(self._numbers), *self._besides)
+        names = Counter((*self.state_names, *self.cameras))
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise BoundaryError(
+                f'Two parts of an observation have one name (expected each once, got '
+                f'{", ".join(twice)}). Leave such features out, or rename the fields.'
+            )
         self._world: World | None = None
-        self._agent, self._is_new = '', False
+        self._agent, self._is_new, self._is_answered = '', False, False
         self._images: dict[str, npt.NDArray[Any]] = {}
         # Records come in the thread of the world, where it has one.
         self._came = threading.Condition()
         self._answers: deque[GateDecision] = deque(maxlen=_ANSWERS_KEPT)
         self._over = ''
-        self._command: Vector = ()
+        self._commanded: GateDecision | None = None
 
     def _names_of(self, feature: str) -> Iterator[str]:
         if feature in _FACTS:
@@ -213,7 +219,7 @@ class Session:
             self._take(closed)
         if self._agent not in world.running:
             self._begin(world)
-        self._is_new = False
+        self._is_new = self._is_answered = False
         return self._named()
 
     def _take(self, closed: Sequence[StepResult]) -> None:
@@ -234,7 +240,7 @@ class Session:
     def _note(self, step: Transition) -> None:
         if not self._realtime:  # there the newest came before the step that has it
             for decision in step.decisions:
-                self._command = decision.command or self._command
+                self._note_command(decision)
         for feature, names in self._features.items():
             is_fact = feature in _FACTS
             values = (_FACTS[feature](step),) if is_fact else getattr(step, f'{feature}_action')
@@ -242,6 +248,10 @@ class Session:
             for name, value in zip(names, values, strict=False):
                 if math.isfinite(value):
                     self._besides[name] = value
+
+    def _note_command(self, decision: GateDecision) -> None:
+        if decision.command:
+            self._commanded = decision
 
     def _named(self) -> dict[str, Any]:
         after = self._last.after
@@ -289,10 +299,14 @@ class Session:
             )
         request = StepRequest(action=tuple(float(action[name]) for name in self.action_names))
         answer = None
+        if self._realtime and self._is_answered and self._agent in world.running:
+            # Of many without an observation each must not be the older for it.
+            self._take(world.observe()[self._agent])
         if self._agent not in world.running:
             pass  # it ended in the step before; the next observation begins another
         elif self._realtime:
             answer = self._answered(world.send({self._agent: request})[self._agent])
+            self._is_answered = True
         else:
             self._take(world.step({self._agent: request})[self._agent])
             answer = self._last.answer
@@ -301,7 +315,7 @@ class Session:
     def _on_record(self, record: object) -> None:
         with self._came:
             if isinstance(record, GateDecision):
-                self._command = record.command or self._command
+                self._note_command(record)
                 if record.request is not None:
                     self._answers.append(record)
             elif isinstance(record, EpisodeStatus) and record.state.over:
@@ -326,13 +340,14 @@ class Session:
         )
 
     def _applied(self, answer: GateDecision | None) -> Vector:
-        groups, command = self._contract.action, self._command
+        groups, commanded = self._contract.action, self._commanded
         if answer is not None and answer.admitted_action:
             return answer.admitted_action
         if answer is not None and answer.command:
             return as_action(groups, answer.command, answer.inputs.previous_command or None)
-        if command:
-            return as_action(groups, command, command)
+        # A command of the episode before is gone with the reset.
+        if commanded is not None and commanded.id.episode_id == self._last.id.episode_id:
+            return as_action(groups, commanded.command, commanded.command)
         return (math.nan,) * len(self.action_names)
 
 

@@ -14,10 +14,17 @@ from lerobot.teleoperators import (
     Teleoperator,
     TeleoperatorConfig,
 )
+from lerobot.utils.errors import DeviceNotConnectedError
 
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.export.joint_names import names_of_action
 from boundary_env_ros.facade.world import load_for
-from lerobot_robot_boundary.operators import operator_of, OperatorCommands, OperatorDevice
+from lerobot_robot_boundary.operators import (
+    joy_of,
+    operator_of,
+    OperatorCommands,
+    OperatorDevice,
+)
 
 
 @dataclass(kw_only=True)
@@ -71,6 +78,11 @@ class _OfContract(Teleoperator):
     def send_feedback(self, feedback: dict[str, Any]) -> None:
         """Do nothing."""
 
+    def _connected(self) -> Any:
+        if self._made is None:
+            raise DeviceNotConnectedError(f'{self} is not connected. Call connect() first.')
+        return self._made
+
     def disconnect(self) -> None:
         """Let go of ROS."""
         made, self._made = self._made, None
@@ -108,7 +120,7 @@ class BoundaryOperator(_OfContract):
 
     def get_action(self) -> dict[str, Any]:
         """Return what is asked for now; see :meth:`.operators.OperatorCommands.action`."""
-        action: dict[str, Any] = self._made.action()
+        action: dict[str, Any] = self._connected().action()
         return action
 
 
@@ -129,7 +141,7 @@ class BoundaryLeaderConfig(_OfContractConfig):
         each type that a configuration can hold, and this one could hold itself.
     scale, offset
         By name of the action: what one of the leader's units is in the contract's, and what is
-        added then. Without them the number is the contract's as it is.
+        added then. A scale names all or none; without it the number is the contract's as it is.
 
     """
 
@@ -144,7 +156,14 @@ class BoundaryLeader(_OfContract):
     A leader arm whose commands reach the gate as the operator's: each is an intervention.
 
     Whenever it is asked for an action the operator commands it. A program that asks no more, as
-    when a policy goes on, has let go of the switch.
+    when a policy goes on, has let go of the switch. While motors hold the leader, no person does:
+    nothing is commanded.
+
+    Raises
+    ------
+    BoundaryError
+        If no program can be the operator, or the leader does not give the whole action.
+
     """
 
     config_class = BoundaryLeaderConfig
@@ -152,24 +171,73 @@ class BoundaryLeader(_OfContract):
 
     def __init__(self, config: BoundaryLeaderConfig) -> None:
         super().__init__(config)
+        joy_of(self._loaded.contract)
         told = {'type': config.leader, **config.leader_options}
         self._leader = make_teleoperator_from_config(draccus.decode(TeleoperatorConfig, told))
-        self._scale, self._offset = config.scale, config.offset
+        names = self.action_features
+        self._scale = config.scale or dict.fromkeys(names, 1.0)
+        self._offset = {**dict.fromkeys(names, 0.0), **config.offset}
+        self._is_by_hand = True
+        for what, given in (
+            ('leader', self._leader.action_features.keys() & names.keys()),
+            ('scale', self._scale.keys()),
+            ('offset', self._offset.keys()),
+        ):
+            if given != names.keys():
+                raise BoundaryError(
+                    f'The {what} does not fit the action (expected {", ".join(names)}, got '
+                    f'{", ".join(given) or "none"}).'
+                )
+        if 0.0 in self._scale.values():
+            raise BoundaryError('The scale takes an action from the leader (expected none of 0).')
+
+    @property
+    def feedback_features(self) -> dict[str, type]:
+        """The action, if the leader has motors: it is moved to where the robot is."""
+        has_motors = self._leader.feedback_features and hasattr(self._leader, 'enable_torque')
+        return dict(self.action_features) if has_motors else {}
+
+    def send_feedback(self, feedback: dict[str, Any]) -> None:
+        """Move the leader to an action."""
+        self._connected()
+        self._leader.send_feedback(
+            {
+                name: (float(feedback[name]) - self._offset[name]) / scale
+                for name, scale in self._scale.items()
+                if name in feedback
+            }
+        )
+
+    def enable_torque(self) -> None:
+        """Let the motors hold the leader."""
+        self._is_by_hand = False
+        self._leader.enable_torque()
+
+    def disable_torque(self) -> None:
+        """Let the person have the leader."""
+        self._leader.disable_torque()
+        self._is_by_hand = True
 
     def connect(self, calibrate: bool = True) -> None:
-        """Connect to the leader, and to ROS."""
+        """Connect to ROS, and to the leader."""
         if not self.is_connected:
-            self._leader.connect(calibrate)
             self._made = OperatorDevice(self._loaded, self._agent, **self._place)
+            self._is_by_hand = True
+            try:
+                self._leader.connect(calibrate)
+            except BaseException:
+                self.disconnect()
+                raise
 
     def get_action(self) -> dict[str, Any]:
         """Return where the leader is, in units of the contract, once it is commanded."""
-        found = self._leader.get_action()
+        device, found = self._connected(), self._leader.get_action()
         action = {
-            name: float(found[name]) * self._scale.get(name, 1.0) + self._offset.get(name, 0.0)
+            name: float(found[name]) * self._scale[name] + self._offset[name]
             for name in self.action_features
         }
-        self._made.command(action)
+        if self._is_by_hand:
+            device.command(action)
         return action
 
     def disconnect(self) -> None:

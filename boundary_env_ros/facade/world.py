@@ -123,7 +123,8 @@ class World(Protocol):
         Send the actions as :meth:`step` does, wait for nothing, and return what was sent.
 
         What they close comes with :meth:`observe` or the next :meth:`step`. The gate's answer, a
-        decision that has this request, comes to the sink that the world was made with.
+        decision that has this request, comes to the sink that the world was made with. Only
+        :meth:`step` waits for a turn and calls ``on_result``.
 
         Raises
         ------
@@ -135,7 +136,7 @@ class World(Protocol):
         """
         raise RequestRejected(
             f'{type(self).__name__} waits for each step (expected a world in realtime). '
-            "Call step(), or use the world 'ros'.",
+            "Call step(), or use the world 'ros' in realtime.",
             ResultCode.UNSUPPORTED,
         )
 

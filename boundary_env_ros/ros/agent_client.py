@@ -343,8 +343,7 @@ class AgentClient:
         # No older image is there to fall back on; the action that answers must still be young
         # enough.
         patience = self._contract.safety.max_action_age / 2.0
-        self._last = self._deliver(transition, delivered, patience)
-        return self._last
+        return self._deliver(transition, delivered, time.monotonic() + patience)
 
     def _wait_for_peers(self, deadline: float) -> None:
         while missing := self._missing():
@@ -533,20 +532,22 @@ class AgentClient:
 
     def take(self, seconds: float) -> StepResult | None:
         """Return the next transition that is closed; None if none comes within these seconds."""
-        return self._delivered() if self._wait_for_transition(seconds) else None
+        if not self._wait_for_transition(seconds):
+            return None
+        return self._deliver(*self._transitions.popleft(), self._half_a_period())
 
     def observe(self) -> tuple[StepResult, ...]:
         """Return what was closed meanwhile."""
         self._own.drain()
         closed: list[StepResult] = []
+        # One for all: however many there are, fewer must come meanwhile.
+        until = self._half_a_period()
         while self._has_transition():
-            closed.append(self._delivered())
+            closed.append(self._deliver(*self._transitions.popleft(), until))
         return tuple(closed)
 
-    def _delivered(self) -> StepResult:
-        patience = self._contract.period / 2.0
-        self._last = self._deliver(*self._transitions.popleft(), patience)
-        return self._last
+    def _half_a_period(self) -> float:
+        return time.monotonic() + self._contract.period / 2.0
 
     @property
     def last(self) -> StepResult:
@@ -591,15 +592,14 @@ class AgentClient:
         return True
 
     def _deliver(
-        self, transition: Transition, delivered: ClockReading, patience: float
+        self, transition: Transition, delivered: ClockReading, until: float
     ) -> StepResult:
+        """Return the result of a transition, whose images are waited for until a time."""
         images: dict[str, Image] = {}
         unresolved = []
         for spec in image_fields(self._contract):
             reference = next(f.image for f in transition.after if f.name == spec.name)
-            image = (
-                None if reference is None else self._resolve(spec.name, reference.stamp, patience)
-            )
+            image = None if reference is None else self._resolve(spec.name, reference.stamp, until)
             if image is None:
                 unresolved.append(spec.name)
                 if transition.kind is Kind.RESET:
@@ -613,25 +613,28 @@ class AgentClient:
                     unresolved.append(spec.name)
                     if self._told.due(spec.name):
                         self._node.get_logger().warning(str(error))
-        return StepResult(
+        self._last = StepResult(
             transition=transition,
             delivered=delivered,
             images=images,
             unresolved=tuple(unresolved),
         )
+        return self._last
 
     def newest_image(self, name: str) -> bytes | None:
         """Return the newest message of an image field since the episode began; None: none came."""
         self._own.drain()
         return self._images[name][-1][1] if self._images[name] else None
 
-    def _resolve(self, name: str, stamp: int, patience: float) -> bytes | None:
-        deadline = time.monotonic() + patience
+    def _resolve(self, name: str, stamp: int, until: float) -> bytes | None:
         while True:
-            for found, data in reversed(tuple(self._images[name])):
+            kept = tuple(self._images[name])
+            for found, data in reversed(kept):
                 if found == stamp:
                     return data
-            if time.monotonic() > deadline:
+            # What newer ones have pushed out comes no more.
+            gone = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
+            if gone or time.monotonic() > until:
                 return None
             self._spin(0.01)
 

@@ -216,7 +216,7 @@ class RosWorld(World):
             wanted[agent] = self._await_turn(agent, request, closed[agent])
             if not self.running:
                 return {agent: tuple(closed[agent])}
-        requests = self.send(wanted)
+        requests = self._send(wanted)
         hears = {agent: each.on_result for agent, each in wanted.items()}
         in_turn = self._contract.agent_order and not (alone and requests)
         waits = self._up_to_next_turn if in_turn else self._open
@@ -233,7 +233,11 @@ class RosWorld(World):
     def send(self, actions: Mapping[str, Vector | StepRequest]) -> dict[str, ActionRequest]:
         """Send the actions, wait for nothing; see :meth:`.facade.world.World.send`."""
         check_open(self._own.closed)
-        wanted = {agent: as_request(action) for agent, action in actions.items()}
+        if self._contract.pacing is Pacing.LOCKSTEP:
+            return super().send(actions)
+        return self._send({agent: as_request(action) for agent, action in actions.items()})
+
+    def _send(self, wanted: Mapping[str, StepRequest]) -> dict[str, ActionRequest]:
         running = self.running
         check_actions(self._contract, self._last(running), wanted)
         if self._described and 'check' in self._described['can']:

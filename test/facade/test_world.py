@@ -78,3 +78,11 @@ def test_a_world_of_another_package_is_run_and_refuses_what_it_has_not(tmp_path:
     stop()
     assert env.reset(seed=3)[1]['step'] == 0
     env.close()
+
+
+def test_a_world_that_waits_for_each_step_refuses_a_send_that_does_not() -> None:
+    embedded = make_world('embedded', changed('warehouse_cart'))
+    embedded.reset(seed=1, options={}, wrappers=())
+    with pytest.raises(RequestRejected, match='EmbeddedWorld waits for each step'):
+        embedded.send({'cart': (0.0, 0.0)})
+    embedded.close()

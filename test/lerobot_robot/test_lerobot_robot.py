@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import json
+import os
 from pathlib import Path
+import re
+import subprocess
 import sys
 import threading
 import time
@@ -34,9 +37,11 @@ import torch
 
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.record_reader import open_records
-import lerobot_robot_boundary  # noqa: F401 - LeRobot imports what has such a name
+from lerobot_robot_boundary import BoundaryLeader, BoundaryLeaderConfig
 from support import scriptedhand  # noqa: F401 - registers itself
+from support.shipped import changed
 
 #: Where the SO-101 begins, rad.
 POSE = {
@@ -248,3 +253,60 @@ def test_a_rollout_that_a_person_corrects_has_their_actions_in_data_set_and_reco
     assert asked[first : first + len(corrections)] == [f['action'].tolist() for f in corrections]
     # The policy went before.
     assert first > 0
+
+
+#: The operator of the arm, as the page shows it.
+STICK = {
+    'topic': 'joy',
+    'type': 'sensor_msgs/msg/Joy',
+    'fields': [f'axes[{number}]' for number in range(6)],
+    'scale': [1.0] * 6,
+    'enable': 'buttons[0]',
+    'timeout': 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ('told', 'problem'),
+    [
+        (
+            {'scale': {'gripper.pos': 0.02}},
+            r'scale .*expected shoulder_pan.pos.*got gripper.pos\)',
+        ),
+        ({'scale': dict.fromkeys(POSE, 0.0)}, 'expected none of 0'),
+        ({'offset': {'wrist.pos': 0.1}}, r'offset .*got .*wrist.pos'),
+        ({'leader_options': {'pose': {'gripper.pos': 0.0}}}, r'leader .*got gripper.pos\)'),
+    ],
+)
+def test_a_leader_that_does_not_fit_the_action_is_refused(
+    tmp_path: Path, told: dict[str, Any], problem: str
+) -> None:
+    contract = tmp_path / 'arm.yaml'
+    contract.write_text(changed('so101', safety__operator=STICK).text)
+    told = {'contract': str(contract), 'leader_options': {'pose': POSE}, **told}
+    with pytest.raises(BoundaryError, match=problem):
+        BoundaryLeader(BoundaryLeaderConfig(leader='scripted_hand', **told))
+
+
+def test_lerobots_programs_find_the_robot_by_the_name_of_its_distribution(
+    tmp_path: Path,
+) -> None:
+    root = Path(__file__).parents[2]
+    text = (root / 'lerobot_robot_boundary/pyproject.toml').read_text()
+    (name,) = re.findall(r'^name = "(\w+)"$', text, re.MULTILINE)
+    installed = tmp_path / f'{name}-0.dist-info/METADATA'
+    installed.parent.mkdir()
+    installed.write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 0\n')
+    arguments = ('--robot.type=boundary', '--robot.contract=nowhere.yaml')
+    found = subprocess.run(
+        [
+            *(sys.executable, '-m', 'lerobot.scripts.lerobot_replay', *arguments),
+            *('--dataset.repo_id=local/none', '--dataset.episode=0'),
+        ],
+        env={**os.environ, 'PYTHONPATH': f'{tmp_path}:{root}', 'HF_HUB_OFFLINE': '1'},
+        capture_output=True,
+        text=True,
+        timeout=300.0,
+        check=False,
+    )
+    assert 'nowhere.yaml: 1 problem' in found.stderr

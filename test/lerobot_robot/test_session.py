@@ -20,6 +20,7 @@ from boundary_env_ros.errors import BoundaryError, InvalidAction
 from boundary_env_ros.simulation.installed_robots import make_robot
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.record_reader import open_records
+from lerobot_robot_boundary.operators import joy_of
 from lerobot_robot_boundary.session import FEATURES, Session
 from support.shipped import changed
 
@@ -138,6 +139,59 @@ def test_while_a_person_has_the_robot_what_is_returned_is_what_they_command() ->
 def test_a_feature_that_there_is_not_is_refused_by_name() -> None:
     with pytest.raises(BoundaryError, match='expected some of requested, .* got torque'):
         Session(ARM, world='embedded', features=('torque',))
+
+
+@pytest.mark.parametrize('feature', ['step', 'verdict'])
+def test_a_field_and_a_feature_of_one_name_are_refused(feature: str) -> None:
+    field = {'topic': 'count', 'type': 'std_msgs/msg/Float64', 'unit': '', 'low': 0, 'high': 1}
+    named = changed('warehouse_cart', **{f'observation__{feature}': {**field, 'max_age': 1.0}})
+    Session(named, world='embedded')
+    with pytest.raises(BoundaryError, match=f'have one name .*got {feature}'):
+        Session(named, world='embedded', features=(feature,))
+
+
+#: An operator that a program can be.
+STICK = {
+    'topic': 'joy',
+    'type': 'sensor_msgs/msg/Joy',
+    'fields': ['axes[1]', 'axes[3]'],
+    'scale': [0.4, 1.0],
+    'enable': 'buttons[4]',
+    'timeout': 2.0,
+}
+
+
+@pytest.mark.parametrize(
+    ('change', 'problem'),
+    [
+        ({'fields': ['axes[1]', 'buttons[3]']}, r'expected the type .*, got .*buttons\[3\]'),
+        ({'fields': ['axes[1]', 'axes[1]']}, r'another axes\[...\] for each'),
+        ({'scale': [0.4, 0.0]}, 'commands nothing .*got 0.4, 0.0'),
+    ],
+)
+def test_an_operator_that_no_program_can_be_is_refused(
+    change: dict[str, Any], problem: str
+) -> None:
+    joy_of(changed('warehouse_cart', safety__operator=STICK).contract)
+    stick = changed('warehouse_cart', safety__operator={**STICK, **change})
+    with pytest.raises(BoundaryError, match=problem):
+        joy_of(stick.contract)
+
+
+def test_a_person_cannot_command_differences_by_a_program() -> None:
+    by_hand = changed(
+        'warehouse_cart',
+        safety__operator=STICK,
+        action__base__kind='delta',
+        action__base__max_delta=[0.1, 0.1],
+    )
+    with pytest.raises(BoundaryError, match='expected kind: continuous, got another of base'):
+        joy_of(by_hand.contract)
+
+
+def test_where_the_contract_knows_no_operator_nobody_can_be_it() -> None:
+    with pytest.raises(BoundaryError, match='expected safety.operator, got none'):
+        joy_of(ARM.contract)
 
 
 class _WithStick:

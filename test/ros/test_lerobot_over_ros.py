@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 import json
 from pathlib import Path
 import sys
@@ -15,13 +16,16 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('lerobot', reason='needs LeRobot')
 pytest.importorskip('torch', reason='needs LeRobot')
+from lerobot.common.control_utils import teleop_supports_feedback
 from lerobot.datasets import LeRobotDataset
 from lerobot.scripts.lerobot_record import record
+from lerobot.utils.errors import DeviceNotConnectedError
 
 from boundary_env_ros.core.records.decision import Trigger
-import lerobot_robot_boundary  # noqa: F401 - LeRobot imports what has such a name
+from boundary_env_ros.ros.conversions import message_class
+from lerobot_robot_boundary import BoundaryLeader, BoundaryLeaderConfig
 from support import scriptedhand  # noqa: F401 - registers itself
-from support.ros_world import PATIENT
+from support.ros_world import PATIENT, Probe, reserved_domain, SOON, wait_until, write_contract
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -91,3 +95,38 @@ def test_what_a_leader_demonstrates_is_an_intervention_in_data_set_and_record(
     }
     demonstrated = {round(frame['action'].tolist()[0], 4) for frame in frames}
     assert {round(value, 4) for value in by_hand} & demonstrated
+
+
+def test_a_leader_that_its_motors_hold_goes_where_the_robot_is_and_commands_nothing(
+    tmp_path: Path,
+) -> None:
+    contract = write_contract(tmp_path / 'cart.yaml', {'safety': {'operator': STICK}})
+    forward, turn = HAND['pose']
+    with reserved_domain() as domain, closing(Probe(domain)) as probe:
+        probe.subscribe('joy', message_class(STICK['type']), 10)
+        leader = BoundaryLeader(
+            BoundaryLeaderConfig(
+                contract=str(contract),
+                domain_id=domain,
+                leader='scripted_hand',
+                leader_options={'pose': {forward: 0.0, turn: 0.0}, 'swing': 0.0},
+                scale={forward: 0.5, turn: 1.0},
+                offset={forward: 0.1},
+            )
+        )
+        with pytest.raises(DeviceNotConnectedError):
+            leader.get_action()
+        leader.connect()
+        assert teleop_supports_feedback(leader)
+        publisher = leader._made._publisher
+        wait_until(publisher.get_subscription_count, SOON, 'the probe')
+        leader.enable_torque()
+        leader.get_action()
+        there = {forward: 0.3, turn: 0.2}
+        leader.send_feedback(there)
+        leader.disable_torque()
+        assert leader.get_action() == pytest.approx(there)
+        probe.until(lambda: probe.messages('joy'), SOON, 'the command')
+        leader.disconnect()
+        (heard,) = probe.messages('joy')
+    assert list(heard.axes) == pytest.approx([0.0, 0.3 / 0.4, 0.0, 0.2])

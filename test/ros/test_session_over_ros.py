@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 import time
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.errors import BoundaryError, RequestRejected
+from boundary_env_ros.core.records.parts import Pacing
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.facade.world import make_world
+from boundary_env_ros.ros.world import RosWorld
+from boundary_env_ros.storage.contract_file import load
 from lerobot_robot_boundary.operators import OperatorCommands, OperatorDevice
 from lerobot_robot_boundary.session import Session
 from support.ros_world import PATIENT, SOON, World
-from support.shipped import changed
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -73,7 +74,7 @@ def test_each_send_returns_its_own_answer_and_each_observation_is_another_step(
     steps, returned = [], []
     for number in range(1, 13):
         steps.append(session.observation()['step'])
-        wanted = dict(zip(session.action_names, (0.02 * number, -0.05 * number), strict=True))
+        wanted = dict(zip(session.action_names, (0.1 * number, -0.05 * number), strict=True))
         returned.append(tuple(session.send(wanted).values()))
     assert steps == sorted(set(steps))
     world.probe.until(lambda: len(answers_heard(world)) >= len(returned), SOON, 'all answers')
@@ -81,7 +82,7 @@ def test_each_send_returns_its_own_answer_and_each_observation_is_another_step(
     for number, sent in enumerate(returned, 1):
         answer = answers[number]
         # A busy machine may be too late for the gate, which then says how it stops.
-        assert sent == (answer.admitted_action or answer.command or sent)
+        assert sent == (answer.admitted_action or answer.command)
     admitted = [a for a in answers.values() if a.admitted_action]
     # Otherwise it would have been enough to return what was asked for.
     assert any(a.admitted_action != a.request.action for a in admitted if a.request)
@@ -116,17 +117,98 @@ def test_a_program_that_is_the_operator_intervenes_for_as_long_as_it_commands(
         commands.close()
 
 
-def test_who_cannot_be_the_operator_is_told_why(tmp_path: Path) -> None:
-    with pytest.raises(BoundaryError, match='expected safety.operator, got none'):
-        OperatorDevice(changed('so101'))
-    stick = {**STICK, 'fields': ['axes[1]', 'buttons[3]']}
-    with pytest.raises(BoundaryError, match=r'expected the type .*, got .*buttons\[3\]'):
-        OperatorDevice(changed('warehouse_cart', safety__operator=stick))
+def take_over(
+    session: Session, device: OperatorDevice, commands: OperatorCommands
+) -> dict[str, float]:
+    """Command with the device until that is known; return what the policy asks for meanwhile."""
+    forward, turn = session.action_names
+    policy, person = {forward: 0.0, turn: 0.1}, {forward: 0.2, turn: 0.0}
+    until = time.monotonic() + SOON
+    while not session.observation()['intervention'] or commands.action() != pytest.approx(person):
+        assert time.monotonic() < until
+        device.command(person)
+        session.send(policy)
+    return policy
 
 
-def test_a_world_that_waits_for_each_step_refuses_a_send_that_does_not() -> None:
-    embedded = make_world('embedded', changed('warehouse_cart'))
-    embedded.reset(seed=1, options={}, wrappers=())
-    with pytest.raises(RequestRejected, match='EmbeddedWorld waits for each step'):
-        embedded.send({'cart': (0.0, 0.0)})
+@pytest.fixture
+def beside(world: World) -> Iterator[tuple[OperatorDevice, OperatorCommands]]:
+    """Return a device, and what is known of its commands."""
+    device = OperatorDevice(world.loaded, domain_id=world.domain_id)
+    commands = OperatorCommands(world.loaded, domain_id=world.domain_id)
+    yield device, commands
+    device.close()
+    commands.close()
+
+
+def test_who_lets_go_of_the_switch_asks_for_nothing_more(
+    session: Session, beside: tuple[OperatorDevice, OperatorCommands]
+) -> None:
+    device, commands = beside
+    policy = take_over(session, device, commands)
+    released = device._kind(axes=[0.0] * 4, buttons=[0] * 5)
+    released.header.stamp = device._own.node.get_clock().now().to_msg()
+    device._publisher.publish(released)
+    asked = []
+    # Fewer steps than the operator may be silent for.
+    for _ in range(8):
+        session.observation()
+        session.send(policy)
+        asked.append(commands.action())
+    assert asked[-1] == dict.fromkeys(policy, 0.0)
+
+
+def test_what_a_person_asked_for_ends_with_the_episode(
+    session: Session, beside: tuple[OperatorDevice, OperatorCommands]
+) -> None:
+    device, commands = beside
+    policy = take_over(session, device, commands)
+    session.close()
+    session.open()
+    assert commands.action() == dict.fromkeys(policy, 0.0)
+
+
+def test_of_many_actions_after_one_observation_each_answers_the_newest_step(
+    world: World, session: Session
+) -> None:
+    session.observation()
+    for _ in range(5):
+        session.send(dict.fromkeys(session.action_names, 0.0))
+        time.sleep(2.0 * world.loaded.contract.period)
+    world.probe.until(lambda: len(answers_heard(world)) >= 5, SOON, 'all answers')
+    requests = [a.request for a in answers_heard(world).values()]
+    observed = [request.observed_step for request in requests if request is not None]
+    assert observed == sorted(set(observed))
+
+
+def test_pictures_that_newer_ones_have_pushed_out_are_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded = make_world('embedded', load('so101', Pacing.LOCKSTEP))
+    (begun,) = embedded.reset(seed=1, options={}, wrappers=()).values()
+    still = tuple(begun.transition.after[0].values)
+    (results,) = embedded.step({'arm': still}).values()
     embedded.close()
+    nodes = RosWorld(load('so101'), namespace='/elsewhere', domain_id=world.domain_id)
+    client = nodes._clients['arm']
+    client._episode_id = begun.transition.id.episode_id
+    newer = time.time_ns()
+    for camera in ('wrist', 'scene'):
+        for number in range(40):
+            client._on_image(camera, lambda _, number=number: newer + number, b'')  # type: ignore[misc]
+    for _ in range(100):
+        client._transitions.append((results[-1].transition, results[-1].delivered))
+    waited: list[float] = []
+    monkeypatch.setattr(client._own, 'spin', waited.append)
+    observed = client.observe()
+    nodes.close()
+    assert [result.unresolved for result in observed] == [('wrist', 'scene')] * 100
+    assert waited == []
+
+
+def test_nodes_in_lockstep_refuse_a_send_that_does_not_wait(world: World) -> None:
+    lockstep = load('warehouse_cart', Pacing.LOCKSTEP)
+    nodes = RosWorld(lockstep, namespace='/elsewhere', domain_id=world.domain_id)
+    with pytest.raises(RequestRejected, match=r"RosWorld waits .* the world 'ros' in realtime"):
+        nodes.send({'cart': (0.0, 0.0)})
+    nodes.close()

@@ -25,7 +25,6 @@ class ScriptedHand(Teleoperator):
 
     config_class = ScriptedHandConfig
     name = 'scripted_hand'
-    feedback_features: dict[str, type] = {}  # noqa: RUF012 - as LeRobot declares it
     is_connected = False
     is_calibrated = True
 
@@ -37,6 +36,11 @@ class ScriptedHand(Teleoperator):
     def action_features(self) -> dict[str, type]:
         """The numbers of the pose."""
         return dict.fromkeys(self._config.pose, float)
+
+    @property
+    def feedback_features(self) -> dict[str, type]:
+        """The same: it has motors."""
+        return self.action_features
 
     def connect(self, calibrate: bool = True) -> None:
         """Be there."""
@@ -56,7 +60,14 @@ class ScriptedHand(Teleoperator):
         return {**self._config.pose, first: self._config.pose[first] + swung}
 
     def send_feedback(self, feedback: dict[str, Any]) -> None:
-        """Feel nothing."""
+        """Go there."""
+        self._config.pose.update(feedback)
+
+    def enable_torque(self) -> None:
+        """Hold."""
+
+    def disable_torque(self) -> None:
+        """Let go."""
 
     def disconnect(self) -> None:
         """Be gone."""

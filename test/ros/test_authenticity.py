@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 import time
+from types import SimpleNamespace
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -23,12 +24,15 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
 from std_srvs.srv import Trigger
 
+from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import GateState
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.key_file import KEY_FILE, make_key
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.record_reader import open_records
 from support.ros_world import PATIENT, SOON, wait_until, World
@@ -242,6 +246,25 @@ def test_the_audit_tells_of_messages_that_were_refused(world: World) -> None:
     assert report.ok, f'\n{report}'
     logged = [m.decode().msg for m in open_records(world.run).messages(['/rosout'])]
     assert any('its number was used' in text for text in logged), logged
+
+
+@pytest.mark.parametrize(
+    'kind', [msg.ActionRequest, msg.EpisodeStatus, msg.GateDecision, msg.GateStatus]
+)
+def test_what_rclpy_leaves_behind_the_last_field_is_not_sealed(
+    kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Of an empty message it serializes up to 24 bytes more than there are.
+    monkeypatch.setenv(KEY_FILE, str(tmp_path / 'key'))
+    make_key(tmp_path / 'key')
+    own = Authenticity(0, Role.SAFETY_GATE)
+    sent: list[bytes] = []
+    publisher = SimpleNamespace(msg_type=kind, topic_name='/topic', publish=sent.append)
+    own.publisher(publisher).publish(kind())
+    verifier = own.verifier(kind, '/topic')
+    assert verifier is not None
+    assert not verifier(sent[0])
+    assert len(deserialize_message(sent[0], kind).authentication) == 48
 
 
 # Lockstep ----------------------------------------------------------------------------------------

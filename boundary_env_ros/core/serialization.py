@@ -307,13 +307,23 @@ _json_reader = walker(
 )
 
 
-def json_object(text: str) -> dict[str, Json] | None:
-    """Return the JSON object that a text holds, of none an empty one; None if it holds another."""
+def json_object(text: str) -> dict[str, Json]:
+    """
+    Return the JSON object that a text holds; an empty text holds an empty one.
+
+    Raises
+    ------
+    ValueError
+        If it holds none, with the reason.
+
+    """
     try:
         found = json.loads(text or '{}')
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    except RecursionError:
+        raise ValueError('it is nested too deeply') from None
+    if not isinstance(found, dict):
+        raise ValueError(f'it holds {text[:80]!r}')
+    return found
 
 
 def wrong_value(where: str, expected: str, data: Json) -> RecordError:

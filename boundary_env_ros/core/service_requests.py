@@ -87,10 +87,10 @@ def options_of(text: str) -> Mapping[str, object]:
         If it is anything else.
 
     """
-    options = json_object(text)
-    if options is None:
-        raise RequestRejected(f'The reset options are not a JSON object (got {text[:80]!r}).')
-    return options
+    try:
+        return json_object(text)
+    except ValueError as error:
+        raise RequestRejected(f'The reset options are not a JSON object: {error}.') from error
 
 
 def options_text(options: Mapping[str, object]) -> str:

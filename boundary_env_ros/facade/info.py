@@ -187,13 +187,13 @@ def step_info(
 
 def _world(text: str) -> object:
     """Return what a world says of itself, which a record may say otherwise than a world does."""
-    found = json_object(text)
-    if found is None:
+    try:
+        return json_object(text)
+    except ValueError as error:
         raise RecordError(
-            f'The info of a step cannot be read (expected a JSON object, got {text[:80]!r}); take '
-            'another copy of the record.'
-        )
-    return found
+            f'The info of a step cannot be read (expected a JSON object: {error}); take another '
+            'copy of the record.'
+        ) from error
 
 
 def _details(transition: Transition) -> Info:

@@ -635,6 +635,7 @@ class ContractNode(LifecycleNode):
             inputs,
             captured=partial(self.clock.captured, host=self.contract.robot_host),
             middleware=self.clock.system,
+            robot_host=self.contract.robot_host,
             decoder=lambda kind: partial(decoded, message_class(kind)),
             refuse=lambda item, error: self.refuse(item.topic, error),
             **options,

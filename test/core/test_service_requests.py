@@ -94,6 +94,8 @@ def test_options_are_a_json_object() -> None:
     for wrong in ('[1]', 'null', '3', '"x"', '{', '{]', '[' * 100_000):
         with pytest.raises(RequestRejected, match='JSON object'):
             options_of(wrong)
+    with pytest.raises(RequestRejected, match='line 2 column 1 '):
+        options_of('{"scenario":\n')
 
 
 @given(st.text())

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+import gc
 import json
 from pathlib import Path
 import shutil
@@ -113,6 +114,13 @@ def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) 
     assert set(report.not_applied) == {*FROM_TOPICS, 'record-unchanged'}
     assert report.episodes == 5
     assert report.contract == 'warehouse_cart 1.0.0'
+
+
+def test_what_a_user_has_frozen_stays_so(honest: Path) -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    audit_path(honest)
+    assert gc.get_freeze_count() > frozen // 2
 
 
 def test_audit_tells_how_far_it_is(honest: Path) -> None:

@@ -161,7 +161,7 @@ def machines(_run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     with ExitStack() as stack:
         try:
             link = stack.enter_context(linked(_ROBOT, _POLICY))
-        except OSError as error:
+        except PermissionError as error:
             pytest.skip(f'no network namespace can be made here: {error}')
         made = stack.enter_context(closing(Machines(tmp_path, link)))
         yield made
@@ -206,7 +206,7 @@ def test_over_a_bad_link_the_clocks_are_known_and_the_robot_stops_when_it_dies(
         doubts = sorted(o.uncertainty for s in seen for o in offsets_of(s) if o.host == _ROBOT)
         print(f'  median {1e3 * doubts[len(doubts) // 2]:.2f} ms, most {1e3 * doubts[-1]:.2f} ms')
         assert len(known) > 60, text
-        assert sum(known) >= 0.99 * len(known)
+        assert all(known)
     contract = load(machines.contract).contract
     decisions = [entry.record for entry in source.entries(GateDecision)]
     asked = [d.received for d in decisions if d.request is not None and d.received is not None]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
 
 from boundary_env_ros.core.records.decision import Reason, Trigger, Verdict
 from boundary_env_ros.core.records.observation import FieldStatus
@@ -479,10 +480,17 @@ CASES: tuple[Case, ...] = (
         'instants-in-order',
         at(is_admitted, **{'after[pose].arrived.clock': Clock.STEADY}),
     ),
-    Case(
-        'an offset of the clocks that cannot be',
-        'clocks-agree',
-        edit(is_admitted, forged.offset_that_cannot_be),
+    *(
+        Case(f'an offset of the clocks {name}', 'clocks-agree', edit(is_admitted, forge))
+        for name, forge in (
+            # By it the policy had the observation seconds before it was made.
+            ('that cannot be', forged.policy_on_desktop(5.0, 1e-9)),
+            ('that allows anything', forged.policy_on_desktop(0.0, 1e9)),
+            ('that is no number', forged.policy_on_desktop(0.0, nan)),
+            ('of less than no doubt', forged.policy_on_desktop(0.0, -1.0)),
+            ('left out', forged.policy_on_desktop()),
+            ('of the own host', forged.offset_of_own_host),
+        )
     ),
     Case(
         'the system clock alone',

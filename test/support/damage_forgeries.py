@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -383,9 +384,22 @@ def forged_feedback(step: Transition) -> Transition:
     return put(step, f'decisions[{i}].inputs.previous_command', (0.6, 0.0))
 
 
-def offset_that_cannot_be(step: Transition) -> Transition:
-    """By it the policy, on another host, had the observation seconds before it was made."""
-    for name in ('delivered', 'requested'):
-        step = put(step, f'decisions[{step.decision}].request.{name}.ros.host', 'desktop')
-    said = as_diagnostics((ClockOffset(host='desktop', offset=5.0, uncertainty=0.001),))
-    return remeasured(replace(step, diagnostics=(*step.diagnostics, *said)))
+def policy_on_desktop(*offset: float) -> Callable[[Transition], Transition]:
+    """Let the policy's host be another one; of its clock offset and uncertainty are said."""
+
+    def forge(step: Transition) -> Transition:
+        for name in ('delivered', 'requested'):
+            step = put(step, f'decisions[{step.decision}].request.{name}.ros.host', 'desktop')
+        said = as_diagnostics(
+            (ClockOffset(host='desktop', offset=offset[0], uncertainty=offset[1]),)
+            if offset
+            else ()
+        )
+        return remeasured(replace(step, diagnostics=(*step.diagnostics, *said)))
+
+    return forge
+
+
+def offset_of_own_host(step: Transition) -> Transition:
+    own = ClockOffset(host=step.closed.ros.host, offset=0.0, uncertainty=1e9)
+    return replace(step, diagnostics=(*step.diagnostics, *as_diagnostics((own,))))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, ExitStack, suppress
 import ctypes
 import fcntl
 import heapq
@@ -93,7 +93,7 @@ class Link(threading.Thread):
     Parameters
     ----------
     there, back
-        Names of the namespaces.
+        Names of the hosts.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Link(threading.Thread):
         """Carry frames until the end."""
         libc = ctypes.CDLL(None, use_errno=True)
         for name in self._names:
-            with Path(f'/run/netns/{name}').open() as namespace:
+            with Path(f'/run/netns/{_namespace(name)}').open() as namespace:
                 if libc.setns(namespace.fileno(), _NEW_NET):
                     return
             end = os.open('/dev/net/tun', os.O_RDWR | os.O_NONBLOCK)
@@ -171,36 +171,52 @@ def linked(*hosts: str) -> Iterator[Link]:
 
     Raises
     ------
-    OSError
+    PermissionError
         If this user may not make them.
 
     """
-    try:
+    with ExitStack() as stack:
         for host in hosts:
-            _ip('netns', 'add', host)
-        with Link(*hosts) as link:
-            for number, host in enumerate(hosts, 1):
-                _ip('-n', host, 'addr', 'add', f'10.77.0.{number}/24', 'dev', 'cable')
-                for name in ('lo', 'cable'):
-                    _ip('-n', host, 'link', 'set', name, 'up')
-                _ip('-n', host, 'link', 'set', 'cable', 'txqueuelen', '10000')
-                _ip('-n', host, 'route', 'add', '224.0.0.0/4', 'dev', 'cable')
-            yield link
-    finally:
-        for host in hosts:
-            subprocess.run(['ip', 'netns', 'delete', host], capture_output=True, check=False)
+            _ip('netns', 'add', _namespace(host))
+            stack.callback(_ip, 'netns', 'delete', _namespace(host))
+        link = stack.enter_context(Link(*hosts))
+        for number, namespace in enumerate(map(_namespace, hosts), 1):
+            _ip('-n', namespace, 'addr', 'add', f'10.77.0.{number}/24', 'dev', 'cable')
+            for name in ('lo', 'cable'):
+                _ip('-n', namespace, 'link', 'set', name, 'up')
+            _ip('-n', namespace, 'link', 'set', 'cable', 'txqueuelen', '10000')
+            _ip('-n', namespace, 'route', 'add', '224.0.0.0/4', 'dev', 'cable')
+        yield link
+
+
+def _namespace(host: str) -> str:
+    """Return the name of the namespace of a host: not that of another run of the tests."""
+    return f'{host}-{os.getpid()}'
 
 
 def _ip(*words: str) -> None:
     found = subprocess.run(['ip', *words], capture_output=True, text=True, check=False)
     if found.returncode:
-        raise OSError(found.stderr.strip())
+        refused = 'not permitted' in found.stderr or 'denied' in found.stderr
+        raise (PermissionError if refused else OSError)(found.stderr.strip())
 
 
 def on_host(host: str, command: Sequence[str]) -> list[str]:
     """Return a command as it runs on a host, by its name."""
     script = f'hostname {host} && exec "$@"'
-    return ['ip', 'netns', 'exec', host, 'unshare', '--uts', 'sh', '-c', script, 'sh', *command]
+    return [
+        'ip',
+        'netns',
+        'exec',
+        _namespace(host),
+        'unshare',
+        '--uts',
+        'sh',
+        '-c',
+        script,
+        'sh',
+        *command,
+    ]
 
 
 class WrongClock:

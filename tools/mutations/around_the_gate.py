@@ -147,7 +147,7 @@ _STORAGE = (
     Mutation(
         'A gap in the steps of an episode is counted',
         WATCH,
-        'self.lost += step.step - last.step - 1',
+        'self.lost += max(0, step.step - last - 1)',
         'self.lost += 0',
         (_WATCHED + 'gap_in_steps_of_an_episode_is_counted',),
     ),

@@ -260,7 +260,11 @@ def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
 
 def object_or_nothing(info: str) -> str:
     """Return what a world says of itself; nothing, if it is no JSON object."""
-    return '' if json_object(info) is None else info
+    try:
+        json_object(info)
+    except ValueError:
+        return ''
+    return info
 
 
 # What is waited for ------------------------------------------------------------------------------

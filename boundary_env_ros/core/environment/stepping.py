@@ -26,7 +26,7 @@ def on_decision(state: EnvironmentState, event: Decided) -> Step:
         return replace(state, sequence=sequence, gaps=gaps), ()
     # What was rejected goes by the name that its request gave itself, and belongs here too.
     now = event.now
-    clocks = state.clocks.after(decision.decided.ros, now.ros, now.steady, now.steady)
+    clocks = state.clocks.after([(decision.decided.ros, now.ros)], now.steady, now.steady)
     state = replace(
         state,
         sequence=sequence,

@@ -6,14 +6,18 @@ How far the system clocks of several hosts are apart, by the messages that cross
 No message arrives before it was sent. So one that is stamped on both hosts bounds how far the
 clock of the receiver is ahead, whatever the delay, and one the other way bounds it from below: of
 one exchange that is the estimate of Cristian (1989) and of NTP (RFC 5905, section 8), whose error
-is at most half of the round trip. Here the tightest bound of each direction is kept, as by NTP's
-filter for the least delay, and widens with time by what clocks may drift. Over several hosts the
-shortest paths are the best that can be known (Attiya, Herzberg and Rajsbaum, 1996).
+is at most half of the round trip. Here the tightest bound of each direction of the last seconds is
+kept, as by NTP's filter for the least delay, and widens with time by what clocks may drift. Over
+several hosts the shortest paths are the best that can be known (Attiya, Herzberg and Rajsbaum,
+1996).
+
+A clock that is set, or slewed, by less than the round trip contradicts nothing that came before:
+for as long as that is kept, two to four seconds, what is said may be wrong by as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 import json
 
@@ -27,8 +31,14 @@ from boundary_env_ros.frozen import frozen, replace
 #: Nanoseconds in which two clocks may drift apart by one: Linux steers each by at most 500 ppm.
 DRIFT = 1_000
 
-#: Pairs of hosts beyond which all is forgotten: a client names its host itself.
+#: Nanoseconds of which the tightest bound is kept, until the next ones have passed, too.
+_WINDOW = 2 * NANOSECONDS
+
+#: Bounds beyond which the oldest is forgotten: a client names its host itself.
 _MOST = 64
+
+#: The most that the receiver's clock is ahead, by sender, receiver and window.
+_Bounds = Mapping[tuple[str, str, int], int]
 
 #: Key in the diagnostics of a transition, before the name of the host.
 _KEY = 'clock:'
@@ -65,54 +75,60 @@ class ClockBounds:
     Attributes
     ----------
     bounds
-        By sender and receiver, the most that the receiver's clock is ahead: a line over the steady
-        time of who counts, as that many nanoseconds times :data:`DRIFT` at time 0.
+        By sender, receiver and window, the most that the receiver's clock is ahead:
+        ``(received - sent) * DRIFT - steady time``, so that at time t it is
+        ``(value + t) / DRIFT``, ns.
     first
         By host, its offset and uncertainty when they were first known, ns, and that time.
 
     """
 
-    bounds: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bounds: _Bounds = field(default_factory=dict)
     first: Mapping[str, tuple[float, float, int]] = field(default_factory=dict)
 
-    def after(self, sent: Stamp, had: Stamp, since: int, now: int) -> ClockBounds:
+    def after(self, messages: Iterable[tuple[Stamp, Stamp]], since: int, now: int) -> ClockBounds:
         """
-        Return it after a message, which is nothing new if it crossed between no two hosts.
+        Return it after messages, of which those that crossed between no two hosts say nothing.
 
         Where clocks contradict what was known, one was set: then nothing else is known any more.
 
         Parameters
         ----------
-        sent, had
-            When it was sent, and when it was had, each by the clock of its host.
+        messages
+            When each was sent, and when it was had, by the clocks of the hosts.
         since, now
-            Steady time of who counts when it was had, or earlier, and now, ns.
+            Steady time of who counts when they were had, or earlier, and now, ns.
 
         """
-        if not crosses(sent, had):
+        new: dict[tuple[str, str, int], int] = {}
+        for sent, had in messages:
+            if crosses(sent, had):
+                key = sent.host, had.host, now // _WINDOW
+                bound = (had.nanoseconds - sent.nanoseconds) * DRIFT - since
+                new[key] = min(bound, new.get(key, bound))
+        if not new:
             return self
-        pair = sent.host, had.host
-        bound = (had.nanoseconds - sent.nanoseconds) * DRIFT - since
-        known = self.bounds.get(pair)
-        if known is not None and known <= bound:
-            return self
-        back = _paths(self.bounds, had.host, now).get(sent.host)
-        if (back is not None and back + bound + now < 0) or len(self.bounds) >= _MOST:
-            return ClockBounds(bounds={pair: bound})
-        return replace(self, bounds={**self.bounds, pair: bound})
+        old = _kept(self.bounds, now)
+        tightest = {key: min(bound, old.pop(key, bound)) for key, bound in new.items()}
+        bounds = dict([*old.items(), *tightest.items()][-_MOST:])
+        for found in (replace(self, bounds=bounds), ClockBounds(bounds=new)):
+            if all(_paths(found.bounds, had, now)[had] >= 0 for _, had, _ in new):
+                return found
+        return ClockBounds()
 
     def measured(self, reference: str, now: int) -> tuple[ClockBounds, tuple[ClockOffset, ...]]:
         """Return it with the offsets to a host's clock that are known at a steady time, ns."""
         if not self.bounds:
             return self, ()
-        ahead = _paths(self.bounds, reference, now)
-        turned = {(had, sent): bound for (sent, had), bound in self.bounds.items()}
+        bounds = _kept(self.bounds, now)
+        ahead = _paths(bounds, reference, now)
+        turned = {(had, sent, at): bound for (sent, had, at), bound in bounds.items()}
         behind = _paths(turned, reference, now)
-        first, found = dict(self.first), []
+        first, found = {}, []
         for host in sorted(ahead.keys() & behind.keys() - {reference}):
             offset = (ahead[host] - behind[host]) / 2 / DRIFT
             doubt = (ahead[host] + behind[host]) / 2 / DRIFT
-            old, old_doubt, at = first.setdefault(host, (offset, doubt, now))
+            first[host] = old, old_doubt, at = self.first.get(host, (offset, doubt, now))
             passed = now - at
             found.append(
                 ClockOffset(
@@ -123,15 +139,20 @@ class ClockBounds:
                     drift_uncertainty=(doubt + old_doubt) / passed if passed > 0 else None,
                 )
             )
-        return replace(self, first=first), tuple(found)
+        return ClockBounds(bounds=bounds, first=first), tuple(found)
 
 
-def _paths(bounds: Mapping[tuple[str, str], int], start: str, now: int) -> dict[str, int]:
+def _kept(bounds: _Bounds, now: int) -> dict[tuple[str, str, int], int]:
+    """Return the bounds of the window of a time and of the one before."""
+    return {key: bound for key, bound in bounds.items() if key[2] >= now // _WINDOW - 1}
+
+
+def _paths(bounds: _Bounds, start: str, now: int) -> dict[str, int]:
     """Return the most that the clock of each host is ahead of one, in thousandths of ns."""
     found = {start: 0}
     for _ in range(len(bounds)):
         before = dict(found)
-        for (sent, had), bound in bounds.items():
+        for (sent, had, _), bound in bounds.items():
             if sent in found:
                 path = found[sent] + bound + now
                 found[had] = min(path, found.get(had, path))
@@ -149,21 +170,16 @@ def crosses(sent: Stamp, had: Stamp) -> bool:
 
 def crossings(step: Transition) -> Iterator[tuple[Stamp, Stamp]]:
     """Yield when what crossed from one host to another in a step was sent, and when it was had."""
-    observed, delivered, requested, received, commanded = (
+    # Nothing crosses from a command to its execution: which feedback shows that is decided by
+    # comparing the two clocks.
+    observed, delivered, requested, received = (
         None if instant is None else instant.ros
-        for instant in (
-            step.observed,
-            step.delivered,
-            step.requested,
-            step.received,
-            step.commanded,
-        )
+        for instant in (step.observed, step.delivered, step.requested, step.received)
     )
     for sent, had in (
         (step.captured, observed),
         (observed, delivered),
         (requested, received),
-        (commanded, step.actuated),
         (step.measured_at, step.closed.ros),
     ):
         if sent is not None and had is not None and crosses(sent, had):
@@ -174,13 +190,14 @@ def after_step(
     bounds: ClockBounds, step: Transition
 ) -> tuple[ClockBounds, tuple[ClockOffset, ...]]:
     """Return what is known after a step, and the offsets to the clock of its environment."""
-    own, since = step.closed, step.closed.steady
+    own, since, messages = step.closed, step.closed.steady, list(crossings(step))
     if step.observed is not None and step.observed.ros.host == own.ros.host:
         # Nothing that crossed was had before that.
         since = min(since, step.observed.steady)
-    for sent, had in crossings(step):
-        bounds = bounds.after(sent, had, since, own.steady)
-    return bounds.measured(own.ros.host, own.steady)
+    else:
+        # Of what was had before the step was closed, nobody knows since when.
+        messages = [(sent, had) for sent, had in messages if had == own.ros]
+    return bounds.after(messages, since, own.steady).measured(own.ros.host, own.steady)
 
 
 def as_diagnostics(offsets: tuple[ClockOffset, ...]) -> Iterator[KeyValue]:

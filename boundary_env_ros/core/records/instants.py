@@ -44,7 +44,7 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
 
     """
     own = step.closed.ros.host
-    ahead = {own: (0.0, 0.0), **{o.host: (o.offset, o.uncertainty) for o in offsets_of(step)}}
+    ahead = {o.host: (o.offset, o.uncertainty) for o in offsets_of(step)} | {own: (0.0, 0.0)}
 
     def waited(name: str, *pairs: tuple[ClockReading | None, ClockReading | None]) -> LatencyStage:
         if not lockstep:

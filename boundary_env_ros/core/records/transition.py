@@ -56,7 +56,10 @@ class ResetRecord:
     @property
     def instruction(self) -> str:
         """Return what the policy was told to do, in words; empty if it was told nothing."""
-        told = (json_object(self.options) or {}).get(INSTRUCTION)
+        try:
+            told = json_object(self.options).get(INSTRUCTION)
+        except ValueError:
+            return ''
         return told if isinstance(told, str) else ''
 
 

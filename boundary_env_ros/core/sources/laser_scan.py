@@ -22,6 +22,9 @@ import numpy.typing as npt
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 
+#: Beams of which the sectors are kept: whoever publishes a scan says how many there are.
+_MOST_KEPT = 100_000
+
 Scan = Any  # anything with the attributes of the message
 
 
@@ -73,7 +76,8 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     ranges = np.where(too_near, 0.0, np.minimum(ranges, scan.range_max))
     result = []
     valid = []
-    for sector in _sectors(scan.angle_min, scan.angle_increment, len(ranges), half_angle):
+    sectors = _sectors if len(ranges) <= _MOST_KEPT else _sectors.__wrapped__
+    for sector in sectors(scan.angle_min, scan.angle_increment, len(ranges), half_angle):
         near = ranges[sector[known[sector]]]
         result.append(float(np.min(near, initial=math.inf)))
         valid.append(len(near) / len(sector) if len(sector) else 0.0)
@@ -86,7 +90,7 @@ def _edges(beams: int, count: int) -> npt.NDArray[np.intp]:
     return np.linspace(0, beams, count, endpoint=False).astype(np.intp)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _sectors(
     angle_min: float, increment: float, beams: int, half_angle: float
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

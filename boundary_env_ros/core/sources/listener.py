@@ -100,6 +100,8 @@ class Listener:
         From the stamp of a header, ns, to when the sensor measured; None: it has none.
     middleware
         From an instant of the middleware, ns, to its stamp; None: it says nothing.
+    robot_host
+        Host of those who publish; empty: as ``middleware`` says.
     decoder
         Returns what decodes the messages of a type; None: they come decoded.
     kept
@@ -129,6 +131,7 @@ class Listener:
         *,
         captured: Callable[[int | None], Stamp | None],
         middleware: Callable[[int | None], Stamp | None] = lambda nanoseconds: None,
+        robot_host: str = '',
         decoder: Callable[[str], Callable[[Any], Message]] | None = None,
         kept: int | None = None,
         transforms: TransformFields | None = None,
@@ -136,6 +139,7 @@ class Listener:
         on_problem: Callable[[Input, str], object] = lambda item, why: None,
     ) -> None:
         self._captured, self._middleware, self._transforms = captured, middleware, transforms
+        self._robot_host = robot_host
         self._refuse, self._on_problem = refuse, on_problem
         self.inputs = tuple(item for item in inputs if item.at)
         self.topics = frozenset(item.at for item in self.inputs)
@@ -219,9 +223,8 @@ class Listener:
                 message = arrival.came if decode is None else decode(arrival.came)
                 captured = self._captured(stamp_of(message))
                 sent, arrived = map(self._middleware, (arrival.published, arrival.arrived))
-                if sent is not None and captured is not None:
-                    # Who publishes it stamps it as well.
-                    sent = replace(sent, host=captured.host)
+                if sent is not None and self._robot_host:
+                    sent = replace(sent, host=self._robot_host)
                 arrival.came, arrival.instants = message, (captured, sent, arrived)
             reading = item.reading(arrival.came, *arrival.instants)
         except OfAnother:

@@ -61,9 +61,11 @@ def _seldom_collecting() -> Iterator[None]:
     try:
         yield
     finally:
-        # What is still young counts as old: else all of it is looked through at once.
-        gc.freeze()
-        gc.unfreeze()
+        # What is still young counts as old: else all of it is looked through at once. What a user
+        # has frozen stays so.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.set_threshold(*thresholds)
 
 

@@ -167,6 +167,7 @@ class _Importer:
             [item for item in found.inputs if item.purpose is not Purpose.COMMAND],
             captured=self._time.captured,
             middleware=self._time.middleware,
+            robot_host=contract.robot_host,
             transforms=found.transforms,
             refuse=self._refuse,
         )

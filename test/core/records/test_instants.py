@@ -129,6 +129,13 @@ def test_between_hosts_the_offset_that_the_step_names_is_taken_out_both_ways() -
     assert of_another.capture.uncertainty is of_another.capture.clock_offset is None
 
 
+def test_of_the_own_clock_nothing_else_is_believed() -> None:
+    found = step([0, NANOSECONDS, 0, 0, 0, 0, 0], {'captured': 'camera'}, budget={'capture': 0.5},
+                 diagnostics=(*on('camera', 0.0, 0.01), *on('robot', 0.0, 1e9)))  # fmt: skip
+    assert found.capture.uncertainty == 0.01
+    assert found.capture.over_budget
+
+
 def test_a_budget_is_exceeded_only_beyond_what_the_clocks_may_be_wrong() -> None:
     times = [0, NANOSECONDS // 10, 0, 0, 0, 0, 0]
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.sources import Beams
+from boundary_env_ros.core.sources import laser_scan
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors, obstacle_distances
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.errors import RecordError
@@ -177,3 +178,9 @@ def test_any_scan_gives_distances_and_fractions(ranges: list[float]) -> None:
     for distance in (ahead, behind):
         assert distance >= 0.0  # not NaN, which is not
     assert all(0.0 <= fraction <= 1.0 for fraction in valid)
+
+
+def test_of_a_scan_with_beams_without_end_nothing_is_kept() -> None:
+    kept = laser_scan._sectors.cache_info().misses
+    assert obstacle_distances(scan([1.0] * 100_001), HALF_ANGLE)[0] == 1.0
+    assert laser_scan._sectors.cache_info().misses == kept

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import given
@@ -119,15 +120,21 @@ def test_an_input_of_the_gate_is_as_the_newest_message_even_if_that_measured_not
 
 def test_a_reading_says_when_it_was_captured_and_what_the_middleware_says() -> None:
     item = joint('a', Purpose.FIELD)
-    listener = Listener([item], captured=captured, middleware=captured, refuse=print)
-    listener.on_message('/joints', state(2.0, a=1.0), 3, 4)
-    [(_, reading)] = listener.poll_newest()
-    assert reading == Reading(
-        values=(1.0,),
-        captured=captured(2 * NANOSECONDS),
-        published=captured(3),
-        arrived=captured(4),
+    listener = Listener(
+        [item], captured=captured, middleware=captured, robot_host='cart', refuse=print
     )
+    sent = Stamp(clock=Clock.SYSTEM, nanoseconds=3, host='cart')
+    headers: tuple[dict[str, Any], ...] = ({'header': state(2.0).header}, {})
+    for header in headers:
+        message = SimpleNamespace(name=['a'], position=[1.0], **header)
+        listener.on_message('/joints', message, 3, 4)
+        [(_, reading)] = listener.poll_newest()
+        assert reading == Reading(
+            values=(1.0,),
+            captured=captured(2 * NANOSECONDS) if header else None,
+            published=sent,
+            arrived=captured(4),
+        )
 
 
 def test_why_an_input_cannot_be_used_is_told_when_that_changes() -> None:

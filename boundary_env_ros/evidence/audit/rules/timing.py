@@ -6,8 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+import math
 
-from boundary_env_ros.core.records.clock_offsets import crossings, offsets_of
+from boundary_env_ros.core.records.clock_offsets import (
+    after_step,
+    ClockBounds,
+    crossings,
+    offsets_of,
+)
 from boundary_env_ros.core.records.decision import Verdict
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
@@ -116,9 +122,20 @@ def _clocks_agree(context: StepContext) -> Found:
 
 @of_step('clocks-agree')
 def _offsets_agree(context: StepContext) -> Found:
-    now = context.now
+    now, own = context.now, context.now.closed.ros.host
     found = {o.host: (o.offset, o.uncertainty) for o in offsets_of(now)}
-    found[now.closed.ros.host] = (0.0, 0.0)
+    for host, (offset, doubt) in found.items():
+        if host == own or doubt < 0.0 or not math.isfinite(offset + doubt):
+            expected = 'finite offsets of other hosts, uncertain by at least 0 s'
+            yield Mismatch('diagnostics', expected, f'{offset} s, by {doubt} s, of {host!r}')
+    # Live nothing is known of the clocks that is less than what the step alone tells of them.
+    alone = () if now.pacing is Pacing.LOCKSTEP else after_step(ClockBounds(), now)[1]
+    for best in alone:
+        doubt = found.get(best.host, (0.0, math.inf))[1]
+        if doubt > best.uncertainty:
+            expected = f'the clock of {best.host} known to {number(best.uncertainty)} s or better'
+            yield Mismatch('diagnostics', expected, f'{number(doubt)} s')
+    found[own] = (0.0, 0.0)
     for sent, had in crossings(now):
         if sent.host in found and had.host in found:
             (there, doubt), (here, besides) = found[sent.host], found[had.host]

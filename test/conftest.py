@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-import gc
 import os
 import signal
 import tempfile
@@ -41,13 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ['ROS_HOME'] = tempfile.mkdtemp(prefix='boundary_env_ros_home_')
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_finish() -> None:
-    """Spare the collector what lives as long as the process: modules, and some thousand tests."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(wrapper=True)

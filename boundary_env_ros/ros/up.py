@@ -105,7 +105,7 @@ def up(
         },
     }
     asked = [name for name, value in of_other.get(on or '', {}).items() if value]
-    if loaded.contract.recorder_required and no_record:
+    if loaded.contract.recorder_required and no_record and on != 'policy':
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
             'Leave --no-record out, or set recorder.required to false.'

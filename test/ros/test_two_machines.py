@@ -205,7 +205,7 @@ def test_over_a_bad_link_the_clocks_are_known_and_the_robot_stops_when_it_dies(
         print(f'loss {loss}: {len(seen)} steps, {len(known)} with an estimate, {sum(known)} right')
         doubts = sorted(o.uncertainty for s in seen for o in offsets_of(s) if o.host == _ROBOT)
         print(f'  median {1e3 * doubts[len(doubts) // 2]:.2f} ms, most {1e3 * doubts[-1]:.2f} ms')
-        assert len(known) > 60, text
+        assert len(known) > 30, text
         assert all(known)
     contract = load(machines.contract).contract
     decisions = [entry.record for entry in source.entries(GateDecision)]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, ExitStack
+from contextlib import closing
 from functools import partial
 import os
 from pathlib import Path
@@ -27,7 +27,8 @@ from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.record_reader import open_records
 from support.own_command import OwnCommand
 from support.ros_world import MARK, NOISE, PATIENT, write_contract
-from support.two_hosts import Link, linked, MILLISECOND, on_host, WrongClock
+from support.wrong_clock import MILLISECOND, on_host, WrongClock
+from tools.faults.two_hosts import TwoHosts, why_not
 
 pytestmark = [pytest.mark.ros, pytest.mark.nightly, pytest.mark.timed]
 
@@ -78,8 +79,9 @@ _PROFILE = """
 class Machines:
     """The two, each with its side of the boundary."""
 
-    def __init__(self, folder: Path, link: Link) -> None:
-        self.folder, self.link, self.run = folder, link, folder / 'run'
+    def __init__(self, folder: Path, hosts: TwoHosts) -> None:
+        self.folder, self.hosts, self.run = folder, hosts, folder / 'run'
+        self._spaces = dict(zip((_ROBOT, _POLICY), hosts.spaces.values(), strict=True))
         changes = {
             'robot': {'host': _ROBOT},
             # What a late message does is another test's: here the links lose a fifth of them.
@@ -108,7 +110,8 @@ class Machines:
         folder.mkdir(exist_ok=True)
         side = OwnCommand(
             folder, 'up', str(self.contract), *arguments,
-            environment=self.environment(host), within=partial(on_host, host),
+            environment=self.environment(host),
+            within=partial(on_host, self._spaces[host], host),
         )  # fmt: skip
         self._sides.append(side)
         side.wait_until(lambda: 'All nodes are active' in side.text, 'all nodes to be active')
@@ -126,7 +129,11 @@ class Machines:
         with (self.folder / 'policy.txt').open('wb') as output:
             self._policies.append(
                 subprocess.Popen(
-                    on_host(_POLICY, [sys.executable, '-c', _STEPS, str(self.contract)]),
+                    on_host(
+                        self._spaces[_POLICY],
+                        _POLICY,
+                        [sys.executable, '-c', _STEPS, str(self.contract)],
+                    ),
                     env={**os.environ, **self.environment(_POLICY)},
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -158,23 +165,21 @@ def machines(_run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     for name in [each for each in os.environ if each.endswith('DEFAULT_PROFILES_FILE')]:
         monkeypatch.delenv(name)
     assert MARK in os.environ
-    with ExitStack() as stack:
-        try:
-            link = stack.enter_context(linked(_ROBOT, _POLICY))
-        except PermissionError as error:
-            pytest.skip(f'no network namespace can be made here: {error}')
-        made = stack.enter_context(closing(Machines(tmp_path, link)))
+    if 'not allowed' in (why := why_not()):
+        pytest.skip(f'no network namespace can be made here: {why}')
+    with TwoHosts() as hosts, closing(Machines(tmp_path, hosts)) as made:
         yield made
-        link.loss = 0.0
+        hosts.cable('good')
 
 
 def test_over_a_bad_link_the_clocks_are_known_and_the_robot_stops_when_it_dies(
     machines: Machines,
 ) -> None:
     """Recorder, gate and robot are on one side, environment and policy on the other."""
-    link, folder = machines.link, machines.folder
+    cable, folder = machines.hosts.cable, machines.folder
     # To the robot it takes longer than back: the whole difference is in the uncertainty.
-    link.delays, link.jitter = (1 * MILLISECOND, 9 * MILLISECOND), 3 * MILLISECOND
+    bad = 'delay 0.001 back 0.009 jitter 0.003 loss'
+    cable(f'{bad} 0')
     robot = machines.up(_ROBOT, '--on', 'robot', '--simulated', '--run', str(machines.run))
     machines.copy_key()
     policy = machines.up(_POLICY, '--on', 'policy')
@@ -182,15 +187,15 @@ def test_over_a_bad_link_the_clocks_are_known_and_the_robot_stops_when_it_dies(
     policy.wait_until(lambda: machines.steps > 20, 'steps')
     phases = []
     for loss in (0.01, 0.05, 0.2):
-        link.loss = loss
+        cable(f'{bad} {loss}')
         begin = time.time_ns()
         time.sleep(12.0)
         phases.append((loss, begin, time.time_ns()))
-    link.loss = 0.05
+    cable(f'{bad} 0.05')
     before = machines.steps
     policy.wait_until(lambda: machines.steps > before + 20, 'steps')
     died = time.time_ns()
-    link.loss = 1.0
+    cable('loss 1')
     time.sleep(5.0)
     text = (folder / 'policy.txt').read_text()
     # The robot's side has gone on, and closes its record.

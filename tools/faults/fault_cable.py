@@ -4,14 +4,17 @@
 A network cable between two interfaces that can be cut, made lossy or slow, in user space.
 
 Arguments: the names of two TAP interfaces, which it makes and which live as long as it does. A
-line on standard input sets what it does from then on: ``loss 0.9`` (probability that a frame is
-lost), ``delay 1.0`` (seconds each way), ``good``. Each is answered with the steady clock, ns. The
-end of the input ends it.
+line on standard input sets what it does from then on, one or several of ``loss 0.9`` (probability
+that a frame is lost), ``delay 1.0`` (seconds each way), ``back 0.5`` (seconds from the second
+interface, where that is another delay) and ``jitter 0.1`` (mean of what is added at random,
+seconds), or ``good``. Each line is answered with the steady clock, ns. The end of the input ends
+it.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 import fcntl
 import os
 import random
@@ -44,14 +47,21 @@ class Cable:
     """
 
     def __init__(self, one: int, other: int) -> None:
-        self._to = {one: other, other: one}
-        self._loss, self._delay = 0.0, 0.0
-        self._under_way: deque[tuple[float, int, bytes]] = deque()
+        self._to, self._other = {one: other, other: one}, other
+        self._set: Mapping[str, float] = {}
+        # Behind each end, what is on the way to it, with the time at which it is there.
+        self._under_way: dict[int, deque[tuple[float, bytes]]] = {one: deque(), other: deque()}
 
-    def set(self, what: str, value: float) -> None:
-        """Be good, or have a loss or a delay; what is on the way already arrives as it would."""
-        self._loss = value if what == 'loss' else 0.0
-        self._delay = value if what == 'delay' else 0.0
+    def set(self, values: Mapping[str, float]) -> None:
+        """Be good, or as said; what is on the way already arrives as it would."""
+        self._set = values
+
+    def _takes(self, end: int) -> float:
+        """Return how long the next frame from an end takes, seconds."""
+        delay, jitter = self._set.get('delay', 0.0), self._set.get('jitter', 0.0)
+        if end == self._other:
+            delay = self._set.get('back', delay)
+        return delay + (random.expovariate(1.0 / jitter) if jitter else 0.0)
 
     def carry(self, ready: list[int]) -> None:
         """Take frames from the ends that have some, and hand out those whose time has come."""
@@ -62,22 +72,22 @@ class Cable:
                     frame = os.read(end, _LONGEST)
                 except OSError:
                     break
-                if random.random() >= self._loss:
-                    self._under_way.append((now + self._delay, self._to[end], frame))
+                if random.random() >= self._set.get('loss', 0.0):
+                    self._under_way[self._to[end]].append((now + self._takes(end), frame))
         # A delay that shrank lets nothing overtake: a cable keeps the order.
-        while self._under_way and self._under_way[0][0] <= time.monotonic():
-            _, end, frame = self._under_way.popleft()
-            try:
-                os.write(end, frame)
-            except OSError:
-                continue  # that end is down: the frame is lost
+        for end, frames in self._under_way.items():
+            while frames and frames[0][0] <= time.monotonic():
+                _, frame = frames.popleft()
+                try:
+                    os.write(end, frame)
+                except OSError:
+                    continue  # that end is down: the frame is lost
 
     @property
     def wait(self) -> float:
         """Seconds until the next frame is due."""
-        if not self._under_way:
-            return 1.0
-        return max(0.0, self._under_way[0][0] - time.monotonic())
+        due = [frames[0][0] for frames in self._under_way.values() if frames]
+        return max(0.0, min(due) - time.monotonic()) if due else 1.0
 
 
 def main() -> None:
@@ -91,7 +101,7 @@ def main() -> None:
             words = sys.stdin.readline().split()
             if not words:
                 return
-            cable.set(words[0], float(words[1]) if len(words) > 1 else 0.0)
+            cable.set(dict(zip(words[::2], map(float, words[1::2]), strict=False)))
             print(time.monotonic_ns(), flush=True)
         cable.carry([end for end in ends if end in ready])
 

@@ -43,17 +43,25 @@ def why_not() -> str:
 
 
 class TwoHosts:
-    """The hosts ``a`` and ``b``; to be entered before anything is started on one of them."""
+    """
+    The hosts ``a`` and ``b``; to be entered before anything is started on one of them.
+
+    Attributes
+    ----------
+    spaces
+        The network namespace of each, by host.
+
+    """
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._spaces = {host: f'boundary-{os.getpid()}-{host}' for host in 'ab'}
+        self.spaces = {host: f'boundary-{os.getpid()}-{host}' for host in 'ab'}
         # An interface's name has at most 15 characters.
         self._ends = {host: f'bnd{os.getpid() % 10**9}{host}' for host in 'ab'}
 
     def __enter__(self) -> TwoHosts:
         with self._stack:
-            for space in self._spaces.values():
+            for space in self.spaces.values():
                 _ip('netns', 'add', space)
                 self._stack.callback(_ip, 'netns', 'delete', space)
             self._cable = subprocess.Popen(
@@ -65,7 +73,7 @@ class TwoHosts:
             )
             self._stack.callback(self._take_away)
             self._answer()
-            for number, (host, space) in enumerate(self._spaces.items(), start=1):
+            for number, (host, space) in enumerate(self.spaces.items(), start=1):
                 end = self._ends[host]
                 _ip('link', 'set', end, 'netns', space)
                 _ip('-n', space, 'link', 'set', 'lo', 'up')
@@ -94,7 +102,7 @@ class TwoHosts:
     def inside(self, host: str) -> Iterator[None]:
         """Let this thread, and what it starts, live on a host."""
         with Path('/proc/thread-self/ns/net').open('rb') as home:
-            with Path(f'/run/netns/{self._spaces[host]}').open('rb') as space:
+            with Path(f'/run/netns/{self.spaces[host]}').open('rb') as space:
                 _enter(space.fileno())
             try:
                 yield
@@ -144,11 +152,11 @@ class TwoHosts:
     def heal(self) -> None:
         """Bring up every link, and let the cable be good."""
         self.cable('good')
-        for host in self._spaces:
+        for host in self.spaces:
             self._up(host)
 
     def _up(self, host: str) -> None:
-        space, end = self._spaces[host], self._ends[host]
+        space, end = self.spaces[host], self._ends[host]
         _ip('-n', space, 'link', 'set', end, 'up')
         # It goes with the link; without it the nodes would not find each other.
         _ip('-n', space, 'route', 'replace', '224.0.0.0/4', 'dev', end)

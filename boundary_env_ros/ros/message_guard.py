@@ -22,6 +22,7 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import CLOUD, SCAN
 from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros.conversions import message_of
@@ -30,14 +31,11 @@ from boundary_env_ros.storage import yaml_text
 #: Bytes of a status or a contract: its text, and as much beside it as documents may have.
 MOST_BYTES = yaml_text.MOST_BYTES + json_documents.MOST_BYTES
 
-# Bytes of a sensor's message, and the types that have no such bound.
+#: Types of sensors whose messages may have megabytes each.
+LARGE = frozenset({'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', CLOUD})
+
+# Bytes of a message of another sensor; a scan has any number of beams.
 _MOST_OF_SENSOR = 1 << 20
-_UNBOUNDED = frozenset(
-    {
-        *('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
-        *('sensor_msgs/msg/LaserScan', 'sensor_msgs/msg/PointCloud2'),
-    }
-)
 
 # Seconds in which a topic or service is logged once.
 _ONCE = 5.0
@@ -71,7 +69,7 @@ def most_of_sensor(kind: str) -> int:
 
     Many names and many parts take long to decode; pixels, points and beams are numbers.
     """
-    return 0 if kind in _UNBOUNDED else _MOST_OF_SENSOR
+    return 0 if kind in LARGE or kind == SCAN else _MOST_OF_SENSOR
 
 
 class Once:

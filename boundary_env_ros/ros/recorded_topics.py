@@ -22,6 +22,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
+from boundary_env_ros.ros.message_guard import LARGE
 from boundary_env_ros.storage.bag_metadata import Qos
 from boundary_env_ros.storage.records import TOPICS
 
@@ -31,9 +32,6 @@ _DEPTH = 1000
 _DEPTH_OF_LARGE = 100
 # Publishers of one topic, the gate and those that come and go, whose numbers are told apart.
 _PUBLISHERS = 4
-_LARGE = frozenset(
-    {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
-)
 
 #: What the nodes of the domain log: in the record, it tells what was refused, and why.
 LOG = '/rosout'
@@ -259,7 +257,7 @@ class RawSubscriptions:
             topic.name,
             _never_called,
             names.profile(
-                _DEPTH_OF_LARGE if topic.type in _LARGE else _DEPTH,
+                _DEPTH_OF_LARGE if topic.type in LARGE else _DEPTH,
                 reliable=reliable,
                 latched=topic.latched,
             ),

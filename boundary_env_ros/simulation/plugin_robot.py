@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldRe
 from boundary_env_ros.core.records.environment_event import Push
 from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.sources import json_documents
-from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.inputs import robot_topics
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
@@ -137,11 +137,7 @@ class PluginRobot:
             for agent in contract.agents
             for topic in json_documents.topics(contract, agent).values()
         }
-        self.topics: Mapping[str, str] = {
-            contract.topic_of(agent, topic): kind
-            for agent in contract.agents
-            for topic, kind in sensor_topics(contract).items()
-        }
+        self.topics = robot_topics(contract)
         self.can: frozenset[str] = frozenset()
         self._process = PluginProcess(self._target)
         try:

@@ -41,19 +41,6 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None
     return uses
 
 
-def listened_topics(contract: Contract) -> Mapping[str, str]:
-    """Return the type of each topic that the robot has to send on, every agent's."""
-    others = {*contract.tf_topics}  # other nodes tell them, too
-    if contract.safety.operator is not None:
-        others.add(contract.safety.operator.topic)  # a person's device
-    return {
-        contract.topic_of(agent, topic): kind
-        for agent in contract.agents
-        for topic, kind in sensor_topics(contract).items()
-        if topic not in others
-    }
-
-
 @frozen
 class ActionChannel:
     """One group of the action of one agent: its topic, and how its feedback is read."""

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.records.parts import NamedValues
+from boundary_env_ros.core.sources.inputs import robot_topics
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.simulation.installed_robots import make_robot
@@ -20,7 +21,6 @@ from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.robot_bench import (
     ActionChannel,
     Bench,
-    listened_topics,
     timeless,
     uses_of,
     ways,
@@ -64,7 +64,7 @@ class RobotTests(UnderContract):
     def test_robot_sends_on_every_topic_of_the_contract(self) -> None:
         """Each sensor topic is there with its type, and a message comes on it after a reset."""
         bench = _bench(self)
-        wanted = listened_topics(bench.contract)
+        wanted = robot_topics(bench.contract)
         for topic, kind in wanted.items():
             if bench.robot.topics.get(topic) != kind:
                 fail(

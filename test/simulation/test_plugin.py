@@ -147,6 +147,17 @@ def test_sensors_set_points_and_rewards_go_over_topics_of_the_contract(
     assert shown(sent, 'outcome')[-1][1] == pytest.approx([0.4, -0.5, 0.0])
 
 
+def test_what_other_devices_send_needs_no_sensor_of_the_plugin(
+    write: Callable[..., Path], make: Callable[..., PluginRobot]
+) -> None:
+    data = contract_data()
+    data['safety']['operator'] = {
+        'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[1]'], 'scale': [1.0],
+        'enable': 'buttons[4]', 'timeout': 0.3,
+    }  # fmt: skip
+    assert 'joy' not in make(contract=write(data)).topics
+
+
 def test_end_of_the_world_is_told_and_it_is_not_updated_beyond(
     make: Callable[..., PluginRobot],
 ) -> None:

@@ -247,6 +247,24 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     return found
 
 
+def robot_topics(contract: Contract) -> Mapping[str, str]:
+    """
+    Return the type of each topic that the robot itself has to send on, every agent's.
+
+    Of the sensor topics, the transforms come from other nodes too, and a person's commands from
+    their device.
+    """
+    others = {*contract.tf_topics}
+    if contract.safety.operator is not None:
+        others.add(contract.safety.operator.topic)
+    return {
+        contract.topic_of(agent, topic): kind
+        for agent in contract.agents
+        for topic, kind in sensor_topics(contract).items()
+        if topic not in others
+    }
+
+
 def _input(
     name: str,
     what: Any,

@@ -33,6 +33,7 @@ from boundary_env_ros.cli.command import (
     run_option,
     settings_option,
 )
+from boundary_env_ros.core.records.endings import LOST
 from boundary_env_ros.core.records.transition import INSTRUCTION
 from boundary_env_ros.errors import BoundaryError, MissingDependency, PeerLost, PolicyLost
 
@@ -202,7 +203,7 @@ def _run(options: SimpleNamespace) -> int:
                     begun, why = len(results), ''
                     try:
                         result = runner.episode(seed, asked)
-                        why = result.ending if result.ending.endswith('_lost') else ''
+                        why = result.ending if result.ending in LOST else ''
                     except (PeerLost, PolicyLost) as error:
                         complain(why := str(error))
                     finally:  # what was done of one that is broken off is reported too

@@ -130,7 +130,7 @@ def in_log_order(parts: Iterable[LogPart]) -> Iterator[tuple[LogPart, Stored]]:
     """
     Yield every message with its part, by era and log time; of equal ones the first part's first.
 
-    A part is opened when its time has come; beyond :data:`size_limits.OPEN` bytes it waits for
+    A part is opened when its time has come; beyond :data:`.size_limits.OPEN` bytes it waits for
     another to end, and its messages may come late.
     """
     waiting = deque(sorted(enumerate(parts), key=lambda item: (item[1].era, item[1].start)))

@@ -32,6 +32,7 @@ from boundary_env_ros.core.contract.sources import (
     Picture,
     Points,
     publishers_of,
+    Trajectory,
 )
 from boundary_env_ros.core.records.parts import Pacing
 
@@ -186,7 +187,8 @@ def _read(field: FieldSpec) -> tuple[str, ...]:
             return ('ranges',)
         case Points() | Picture():
             return ('data',)
-    return _paths(field)
+        case Paths() | Lookup() | Trajectory() | None:
+            return _paths(field)
 
 
 def _overlap(one: str, other: str) -> bool:

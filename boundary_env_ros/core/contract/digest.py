@@ -12,11 +12,21 @@ import json
 import math
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, EpisodeRules
 from boundary_env_ros.core.contract.safety import Safety
+from boundary_env_ros.core.records.endings import BUILT_IN
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
 _ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
+#: Endings that every contract has had from the start. One that is built in later counts where the
+#: contract stops an episode by it, so that a contract of before keeps its digest.
+_FIRST_ENDINGS = frozenset(
+    {
+        *('abandoned', 'environment_lost', 'failure', 'gate_lost', 'operator_stop', 'policy_lost'),
+        *('recorder_lost', 'reset_failed', 'robot_lost', 'safety_stop', 'sensor_lost', 'success'),
+        *('simulation_failed', 'task_failed', 'time_limit'),
+    }
+)
 #: What a digest calls a section, where it is not called so in a contract.
 _NAMED = {'workspace': 'workspaces'}
 
@@ -45,6 +55,12 @@ def _by_section(rules: Sequence[Any]) -> Mapping[str, object]:
     return named
 
 
+def _endings(rules: EpisodeRules) -> list[str]:
+    """Return the endings that a contract has as it was written, in their order."""
+    later = BUILT_IN.keys() - _FIRST_ENDINGS - set(rules.on_stop.values())
+    return [ending for ending in rules.endings if ending not in later]
+
+
 def _meaning(value: object) -> object:
     if is_dataclass(value):
         named = {
@@ -55,8 +71,10 @@ def _meaning(value: object) -> object:
         if isinstance(value, Safety):
             named |= _by_section(value.rules)
             del named['rules']
+        if isinstance(value, EpisodeRules):
+            named['endings'] = {name: _meaning(value.endings[name]) for name in _endings(value)}
         if isinstance(value, Contract):
-            named['endings_in_order'] = list(value.episode.endings)
+            named['endings_in_order'] = _endings(value.episode)
         return named
     if isinstance(value, Enum):
         return value.name

@@ -212,7 +212,7 @@ def why_lost(spec: FieldSpec, field: ObservationField, unmeasured: str = '') -> 
     spec, field
         The field.
     unmeasured
-        What came since, if it measured nothing; see :func:`.not_measured`.
+        What came since, if it measured nothing; see :func:`core.sources.reading.not_measured`.
 
     """
     if field.status is FieldStatus.FRESH:

@@ -3,7 +3,7 @@
 """
 The safety gate, a pure state machine.
 
-``state`` is what a gate remembers, ``events`` what can happen to it, ``reducer`` what it does
-then, ``rules`` what may be sent. ``gate`` keeps the state on a robot; ``replay`` feeds the events
-of a record to the same reducer.
+``gate_state`` is what a gate remembers, ``gate_events`` what can happen to it, ``reducer`` what it
+does then, ``rules`` what may be sent. ``gate`` keeps the state on a robot. Audit and replay judge
+recorded decisions by the same rules.
 """

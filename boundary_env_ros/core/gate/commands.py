@@ -366,7 +366,7 @@ def _put(tree: dict[str, Any], path: str, value: Any) -> None:
 
 
 def quaternion(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> dict[str, float]:
-    """Return the unit quaternion of Z-Y-X angles (rad); see :func:`core.sources.paths.yaw`."""
+    """Return the unit quaternion of Z-Y-X angles (rad); see :func:`core.contract.paths.yaw`."""
     cr, cp, cy = (math.cos(angle / 2.0) for angle in (roll, pitch, yaw))
     sr, sp, sy = (math.sin(angle / 2.0) for angle in (roll, pitch, yaw))
     return {

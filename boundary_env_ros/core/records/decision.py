@@ -275,7 +275,7 @@ class SentCommand:
 
     Attributes
     ----------
-    since
+    age
         Seconds since it was sent; it was in force until the next one was.
     command
         The command.

@@ -56,6 +56,13 @@ BUILT_IN: Mapping[str, EndingKind] = {
     )
 }
 
+#: The episode ended because somebody who takes part in it was not there any more.
+LOST = frozenset(
+    {ENVIRONMENT_LOST, ROBOT_LOST, GATE_LOST, RECORDER_LOST, SENSOR_LOST, POLICY_LOST}
+)
+#: It ended by a failure of the machinery, and says nothing of the policy.
+OF_MACHINERY = LOST | {RESET_FAILED, SIMULATION_FAILED, TASK_FAILED}
+
 
 def foremost(present: Iterable[str], precedence: Iterable[str]) -> str | None:
     """Return the ending that the declared precedence puts first; None if none is present."""

@@ -149,9 +149,11 @@ class EpisodeLabel:
     ----------
     id
         The episode, and the last step that was closed when it was labelled.
-    who, note
+    label
+        The verdict.
+    user, note
         Who says so, and anything else worth keeping.
-    taken
+    stamp
         When it was labelled.
 
     """

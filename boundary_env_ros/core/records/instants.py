@@ -31,7 +31,7 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
     In realtime all stages are differences of the ROS clock, so that they add up exactly to the
     reaction time; free of steps of the system clock are the steady readings in
     the instants. Between hosts what the step says of their clocks is taken out. In lockstep see
-    :data:`STEADY_IN_LOCKSTEP`.
+    :data:`.latency.STEADY_IN_LOCKSTEP`.
 
     Parameters
     ----------

@@ -151,6 +151,8 @@ class AuditReport:
         By the name of the excuse: how many of each kind of check were excused by it.
     asked
         How many of each kind of check there were, excused ones included.
+    lacking
+        How often each rule could not be applied, for what the record has lost.
     chain
         Of the chain over the messages: ``messages``, how many of them are ``confirmed``, its
         ``head``, and the ``public_key`` of its signature; empty without a chain.

@@ -7,14 +7,11 @@ from __future__ import annotations
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
-from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.gate.rules.judge import Judge, OUTPUT
 from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.record_difference import first_difference, Mismatch
 from boundary_env_ros.frozen import frozen, replace
-
-#: What follows from the inputs of a decision.
-_OUTPUT = ('verdict', 'requested_command', 'admitted_action', 'command', 'rules')
 
 #: What another contract is asked for.
 _OF_ANOTHER = ('verdict', 'command')
@@ -70,7 +67,7 @@ class DecisionsAgain:
         followed = self._chain.add(then, output)
         return DecidedAgain(
             decision=again,
-            differs=first_difference(then, again, _OUTPUT),
+            differs=first_difference(then, again, tuple(OUTPUT)),
             from_before=first_difference(then, followed, ('inputs', 'requested_command')),
         )
 

@@ -81,8 +81,6 @@ KINDS: Mapping[str, AnomalyKind] = {
     'out_of_range': AnomalyKind(15, 'a value of the observation lay outside its bounds'),
 }
 
-_MACHINERY = {name for name in endings.BUILT_IN if name.endswith(('_lost', '_failed'))}
-
 
 class Anomaly(NamedTuple):
     """
@@ -148,7 +146,7 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
         yield Anomaly('overrun', f'no action in time, held by the {now.held_by}')
     if now.ending == endings.RESET_FAILED:
         yield Anomaly('reset_failed', _ended(now, contract), ending=now.ending)
-    elif now.ending in _MACHINERY:
+    elif now.ending in endings.OF_MACHINERY:
         yield Anomaly('machinery_lost', _ended(now, contract), ending=now.ending)
     elif now.ending == endings.TIME_LIMIT:
         # The mildest of them; without a task it is how an episode ends.

@@ -21,6 +21,7 @@ import shlex
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from boundary_env_ros.core.records.endings import OF_MACHINERY
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.facts import Report
 
@@ -91,7 +92,7 @@ def _css(ending: str) -> str:
         return f'c-{ending}'
     if not ending:
         return 'c-none'
-    return 'c-lost' if ending.endswith(('_lost', '_failed')) else 'c-other'
+    return 'c-lost' if ending in OF_MACHINERY else 'c-other'
 
 
 def _many(count: int, noun: str) -> str:

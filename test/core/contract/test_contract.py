@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from boundary_env_ros.core.contract import digest as digest_module
 from boundary_env_ros.core.contract import model as contract_module
 from boundary_env_ros.core.contract import safety as safety_module
 from boundary_env_ros.core.contract import sources as sources_module
@@ -27,6 +28,8 @@ from boundary_env_ros.core.gate.rules.interlock import Interlock
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.stopping import SENSOR_RULES
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
+from boundary_env_ros.core.records import endings
+from boundary_env_ros.core.records.endings import EndingKind
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
@@ -135,6 +138,20 @@ def test_a_default_that_is_left_out_makes_no_difference(path: Path_) -> None:
     data = shipped_data()
     drop(data, path)
     assert digest(data) == SHIPPED
+
+
+def test_an_ending_that_is_built_in_later_counts_where_a_stop_is_declared_to_be_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data, naming = shipped_data(), shipped_data()
+    put(naming, ('episode', 'on_stop', 'clock'), 'clock_lost')
+    later = {'clock_lost': EndingKind.TRUNCATED, **endings.BUILT_IN}
+    for module in (endings, digest_module):
+        monkeypatch.setattr(module, 'BUILT_IN', later)
+    assert 'clock_lost' in parse(data, tasks=TASKS).episode.endings
+    assert digest(data) == SHIPPED
+    put(data, ('episode', 'on_stop', 'clock'), 'abandoned')
+    assert len({digest(naming), digest(data), SHIPPED}) == 3
 
 
 def test_one_and_one_point_zero_mean_the_same() -> None:

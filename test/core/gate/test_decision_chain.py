@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.gate_events import Event
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
-from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.gate.rules.judge import Judge, OUTPUT
 from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.errors import RequestRejected
 from support.campaign_traffic import Run
@@ -48,6 +48,12 @@ def unlike(name: str, decisions: list[GateDecision]) -> list[int]:
         if repr(chain.add(decision, output)) != repr(decision) or repr(again) != repr(decision):
             found.append(decision.sequence)
     return found
+
+
+def test_whatever_a_decision_has_follows_from_its_inputs_or_is_one() -> None:
+    asked = {'request', 'received', 'inputs', 'runtime_limits'}
+    which = {'id', 'sequence', 'decided', 'commanded', 'software_version', 'authentication'}
+    assert {each.name for each in fields(GateDecision)} == {*OUTPUT, *asked, *which}
 
 
 @pytest.mark.parametrize('name', CONTRACTS)

@@ -9,6 +9,8 @@ it with the inputs that a decision has recorded.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import (
@@ -43,6 +45,14 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 
+#: What of a decision follows from its inputs, and its name among what the rules return.
+OUTPUT: Mapping[str, str] = {
+    'verdict': 'verdict',
+    'requested_command': 'wanted',
+    'admitted_action': 'admitted',
+    'command': 'command',
+    'rules': 'results',
+}
 #: Part of a period after which the environment may have closed the next step.
 _ABOUT_TO_CLOSE = 0.65
 
@@ -175,11 +185,5 @@ class Judge:
     @staticmethod
     def again(decision: GateDecision, output: RuleOutput) -> GateDecision:
         """Return a decision with what followed from its inputs."""
-        return replace(
-            decision,
-            verdict=output.verdict,
-            admitted_action=output.admitted,
-            requested_command=output.wanted,
-            command=output.command,
-            rules=output.results,
-        )
+        found = {field: getattr(output, name) for field, name in OUTPUT.items()}
+        return replace(decision, **found)

@@ -139,6 +139,7 @@ def test_data_set_to_learn_from_has_videos_names_units_and_no_column_that_nothin
     assert state['names'][:3] == ['pose.x', 'pose.y', 'pose.yaw']
     assert state['info']['unit'][:3] == ['m', 'm', 'rad']
     assert found.meta.features['action']['names'] == ['base.linear.x', 'base.angular.z']
+    assert found.meta.features['action']['info']['unit'] == ['m/s', 'rad/s']
     assert found.meta.features['observation.images.front']['dtype'] == 'video'
     assert found.fps == 10
     steps = list(run.steps)

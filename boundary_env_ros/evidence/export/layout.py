@@ -23,6 +23,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
 from boundary_env_ros.evidence.export.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.frozen import frozen
+from boundary_env_ros.storage.contract_spaces import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -144,8 +145,8 @@ class Layout:
         Fields of the observation: those of numbers, and those of pixels.
     state_names, state_unit
         Name and unit of each number of the observation.
-    action_names
-        Name of each number of the action.
+    action_names, action_unit
+        Name and unit of each number of the action.
     of_step, columns
         Columns of each step, and those with what is said of its observation.
 
@@ -160,6 +161,11 @@ class Layout:
         self.state_names = names_of_fields(self.numbers)
         self.state_unit = tuple(unit for spec in self.numbers for unit in _units(spec))
         self.action_names = names_of_action(contract.action)
+        self.action_unit = tuple(
+            unit
+            for group in contract.action
+            for unit in (group.unit if group.kind in NUMBERS else ('',) * group.action_size)
+        )
         self.of_step = tuple(self._step_columns())
         self.columns = (*self.of_step, *self._sight_columns())
 

@@ -170,7 +170,8 @@ class LeRobotWriter:
             if _is_picture(spec):
                 kind = 'image' if self._as_images else 'video'
             yield _image_key(spec), _feature(kind, spec.shape, ['height', 'width', 'channels'])
-        yield ACTION, _feature('float32', (len(layout.action_names),), layout.action_names)
+        action = _feature('float32', (len(layout.action_names),), layout.action_names)
+        yield ACTION, {**action, 'info': {'unit': list(layout.action_unit)}}
         if judged or every:
             yield 'next.reward', _feature('float32')
         yield 'next.done', _feature('bool')

@@ -100,7 +100,7 @@ reference: $(BUILT)
 quick: lint
 	@$(RUN) -m pytest -q -n 2 --dist worksteal -m 'not (ros or nightly)' $(QUICK)
 
-# What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
+# What takes long, in parts of at most an hour: make nightly-faults runs one of them.
 NIGHTLY := docs dependencies tests properties campaign honest mutations faults bench soak learners \
   python3.10 newest kilted workspace
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
@@ -108,7 +108,7 @@ SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 nightly: $(BUILT)
 	@failed=; \
 	for part in $(NIGHTLY); do \
-	  echo "== nightly-$$part"; timeout --kill-after=60 40m $(MAKE) nightly-$$part || failed="$$failed $$part"; \
+	  echo "== nightly-$$part"; timeout --kill-after=60 60m $(MAKE) nightly-$$part || failed="$$failed $$part"; \
 	done; \
 	test -z "$$failed" || { echo "Failed:$$failed. One alone: make nightly-<part>"; exit 1; }
 
@@ -171,7 +171,7 @@ nightly-newest:
 
 # and with another ROS 2, on the Python of its Ubuntu.
 nightly-kilted:
-	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted PYTHON=python3.12
+	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted PYTHON=$(or $(PYTHON),python3.12)
 
 # `colcon test` with Python and versions of Ubuntu 24.04 and nothing that package.xml does not
 # declare; no nodes: wheels lack tf2_msgs and launch_ros.

@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 
 from boundary_env_ros.core.contract.model import FieldSpec
@@ -59,7 +58,7 @@ from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.contract_node import ContractNode
-from boundary_env_ros.ros.conversions import from_msg, message_class, to_msg
+from boundary_env_ros.ros.conversions import from_msg, message_class, message_of, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.plugin_wire import pixels_in
@@ -431,7 +430,7 @@ class AgentServices:
                 f'No image has come on {spec.topic}. Is the camera running?',
                 ResultCode.SENSOR_MISSING,
             )
-        message = deserialize_message(data, message_class(spec.type))
+        message = message_of(message_class(spec.type), data)
         image = _image(as_rgb(spec, pixels_of(spec, message)))
         image.header = message.header
         return image

@@ -133,9 +133,12 @@ def test_a_forged_request_that_is_quicker_than_the_policy_is_not_executed(
     assert forged.lease_id == lease
     _publish(world, msg.ActionRequest, names.ACTION_REQUEST, names.RECORD, forged)
     _goes_on(env)
-    asked = [d.request.action[0] for d in world.decisions(begun) if d.request is not None]
-    assert asked
-    assert _STRANGE not in asked
+
+    def asked() -> list[float]:
+        return [d.request.action[0] for d in world.decisions(begun) if d.request is not None]
+
+    world.probe.until(asked, SOON, 'the decision on the next request')
+    assert _STRANGE not in asked()
 
 
 def test_a_recorded_request_that_is_sent_again_is_refused_unread(

@@ -111,9 +111,9 @@ def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
     assert main(['audit', str(forged), '--contract', str(run / 'contract.yaml')]) == 1
     told = capsys.readouterr().out
     assert 'command-on-topic' in told
-    assert re.search(r'expected {"type":"APPROVE".* as on /desk, got {"type":"approve"', told), (
-        told
-    )
+    # Where the middleware numbers no messages, the right one may have been lost.
+    pair = 'expected {"type":"APPROVE".* as on /desk, got {"type":"approve"'
+    assert re.search(f'{pair}|got none for {{"type":"APPROVE"', told), told
 
 
 @pytest.mark.parametrize('place', ['realtime'], indirect=True)

@@ -124,7 +124,7 @@ def test_a_foreign_request_never_becomes_a_command(world: World, env: BoundaryEn
                 return [
                     (decision.verdict, decision.rules[0].reason, decision.published)
                     for decision in world.decisions(before)
-                    if decision.request is not None
+                    if decision.request is not None and decision.decided.steady > before
                 ]
 
             world.probe.until(reasons, SOON, f'a decision on a request with {reason.name}')

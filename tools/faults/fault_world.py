@@ -26,6 +26,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.nodes.recorder import STAMPS_WHAT_IS_TAKEN
 from boundary_env_ros.ros.processes import (
     isolated_environment,
     NodeProcess,
@@ -46,6 +47,8 @@ _REMEMBERED = 200
 
 _MARK = 'probe_mark'
 
+_ON_THE_WIRE = 'source_timestamp' if STAMPS_WHAT_IS_TAKEN else 'received_timestamp'
+
 _LOOKS = 20
 
 MOVING = 0.05
@@ -57,7 +60,8 @@ class WireProbe(Probe):
     A probe that knows when a message was on the wire.
 
     What it tells as the instant of a message is when the middleware's own thread had it, before
-    any Python of this process had its turn.
+    any Python of this process had its turn; with a middleware that does not say so, when it was
+    published.
     """
 
     def __init__(self, domain_id: int) -> None:
@@ -70,7 +74,7 @@ class WireProbe(Probe):
 
         def on_message(message: Any, info: Mapping[str, int]) -> None:
             steady = time.monotonic_ns()
-            waited = time.time_ns() - info['received_timestamp']
+            waited = time.time_ns() - info[_ON_THE_WIRE]
             heard.append(Heard(steady - max(0, waited), message))
 
         self.node.create_subscription(kind, topic, on_message, qos)
@@ -289,9 +293,9 @@ class FaultWorld(World):
     def _variables(self) -> dict[str, str]:
         variables = isolated_environment(self.domain_id)
         if self.layout.far:
-            profile = str(HERE / 'two_hosts.xml')
             variables['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
-            variables[PROFILES_FILE] = profile
+            variables[PROFILES_FILE] = str(HERE / 'two_hosts.xml')
+            variables['CYCLONEDDS_URI'] = ''
         path = os.environ.get('PYTHONPATH', '')
         here = [str(REPOSITORY), str(REPOSITORY / 'test')]
         variables['PYTHONPATH'] = os.pathsep.join([*here, path] if path else here)

@@ -22,6 +22,7 @@ REPOSITORY = HERE.parents[1]
 
 _CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS = 0x8914  # linux/sockios.h
+_IFF_MULTICAST = 0x1000  # linux/if.h; Cyclone DDS uses no multicast where it is not set
 _SUBNET = '10.213.7'
 _GROUP = '239.255.0.1', 7000
 
@@ -142,7 +143,7 @@ class TwoHosts:
 
     def down(self, host: str) -> int:
         """Take the link of a host down; return the steady clock just before, ns."""
-        request = struct.pack('16sH14x', self._ends[host].encode(), 0)
+        request = struct.pack('16sH14x', self._ends[host].encode(), _IFF_MULTICAST)
         with self.inside(host), _udp() as control:
             # Not by `ip`: what that takes to start would count as time after the fault.
             before = time.monotonic_ns()

@@ -51,8 +51,8 @@ _MARK_PATIENCE = 2.0
 _LAST_WORD = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
-# Whether a message is stamped when it is taken here; others stamp it when it came.
-_STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
+#: Whether the middleware stamps a message when it is taken; others stamp it when it came.
+STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 # Lines of the log that are recorded within a second, of all nodes of the domain.
 _MOST_LOGGED = 200
 # Looks for a heartbeat of the environment within the time it is given.
@@ -151,7 +151,7 @@ class Recorder(ContractNode):
                 'contract_version': self.contract.version,
                 'digest': self.loaded.digest,
                 'software_version': __version__,
-                'log_time': 'taken' if _STAMPS_WHAT_IS_TAKEN else 'received',
+                'log_time': 'taken' if STAMPS_WHAT_IS_TAKEN else 'received',
             },
             ros_distro=ros_distro(),
             split_size=self.value('max_bag_size'),

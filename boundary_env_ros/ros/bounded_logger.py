@@ -40,8 +40,10 @@ class BoundedLogger(RcutilsLogger):
             if len(message) > self._room:
                 self._left_out += 1
                 return False
-            self._room -= len(message)
         if self._left_out:
             message += f' (Before this {self._left_out} texts were left out.)'
-            self._left_out = 0
-        return bool(super().log(message, severity, **kwargs))
+        if not super().log(message, severity, **kwargs):
+            return False  # it was said lately
+        self._room -= len(message)
+        self._left_out = 0
+        return True

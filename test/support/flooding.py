@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 import rclpy
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.ros import names
@@ -55,10 +55,9 @@ def main() -> int:
     rclpy.init()
     node = rclpy.create_node('flood')
     authenticity = Authenticity(node.context.get_domain_id(), Role.CLIENT)
-    made = node.create_publisher(message_class(kind), topic, names.LATCHED)
-    publisher, message = authenticity.publisher(made), bytes.fromhex(data)
-    if publisher is not made:  # what is sealed ends with its last field
-        message = deserialize_message(message, message_class(kind))
+    publisher = authenticity.publisher(
+        node.create_publisher(message_class(kind), topic, names.LATCHED)
+    )
     given_up = time.monotonic() + 20.0
     while not publisher.get_subscription_count() and time.monotonic() < given_up:
         time.sleep(0.01)
@@ -66,7 +65,7 @@ def main() -> int:
     sent, begun = 0, time.monotonic()
     while (now := time.monotonic() - begun) < float(seconds):
         if now >= sent * pause:
-            publisher.publish(message)
+            publisher.publish(bytes.fromhex(data))
             sent += 1
         else:
             time.sleep(sent * pause - now)

@@ -10,6 +10,7 @@ wire.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 import hmac
 from struct import Struct
@@ -128,21 +129,34 @@ class Verifier:
     Tells the messages of a topic, or the requests of a service, that bear a right authentication.
 
     The numbers of a sender increase. One that was not heard yet begins at most 10 s before the
-    newest number of its role: what a sender said that is gone cannot be sent again. No number is
-    more than 10 s ahead of the receiver's clock.
+    newest number of its role, and before the receiver: what a sender said that is gone cannot be
+    sent again. No number is more than 10 s ahead of the receiver's clock.
 
     Parameters
     ----------
     key, name
         As of :class:`Sealer`.
     since
-        For calls, which name no episode: since when they are heard, system time, ns. One that was
-        made before that, or more than 10 s ago, is refused: it was kept, or recorded.
+        Since when the receiver hears, system time, ns.
+    calls
+        Of calls, which name no episode: one that was made before that, or more than 10 s ago, is
+        refused: it was kept, or recorded.
+    lasting
+        Roles whose last message is latched, and may be of any age.
 
     """
 
-    def __init__(self, key: bytes, name: str, since: int | None = None) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        name: str,
+        since: int,
+        *,
+        calls: bool = False,
+        lasting: Collection[Role] = (),
+    ) -> None:
         self._keyed, self._since = _keyed(key, name), since
+        self._calls, self._lasting = calls, lasting
         self._forgotten = 0
         self._last: dict[tuple[int, bytes], int] = {}
         self._newest: dict[int, int] = {}
@@ -177,14 +191,15 @@ class Verifier:
                 f'its number is ahead (expected at most {now + _APART}, got {number}), and so is '
                 'the clock of its sender. Synchronise the hosts.'
             )
-        newest = self._newest.get(role, 0)
+        self._since = min(self._since, now)  # the clock may have been set back
+        newest = self._newest.get(role, 0 if role in self._lasting else self._since)
         after = self._last.get((role, sender), max(newest - _APART, self._forgotten))
-        if self._since is not None:
+        if self._calls:
             after = max(after, self._since, now - _APART)
         if number <= after:
             return (
                 f'its number was used (expected one after {after}, got {number}). It was recorded '
-                'and sent again, or the clock of its sender is behind.'
+                'and sent again, its sender was silent since, or its clock is behind.'
             )
         # The order of the dictionary is that in which senders were heard last.
         self._last.pop((role, sender), None)

@@ -20,6 +20,8 @@ ROBOT = 'simulated_robot'
 # Of the processes that are no nodes of a boundary, and have random digits behind their names.
 _POLICY, _CLIENT, _BRING_UP = 'boundary_client', 'service_client', 'bring_up'
 _OPERATOR, _WATCH = 'attending', 'watch'
+# A device of LeRobot that stands for the operator of a contract.
+_DEVICE = 'boundary_operator'
 
 _BESIDE = (_POLICY, _BRING_UP, _OPERATOR, _WATCH)
 # Those that stand in the namespace of their agent, where there are several.
@@ -148,7 +150,11 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
             table.add(_ENVIRONMENT, 'publishes', step.topic)
     table.add(_RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract), LOG)
     nodes = (_RECORDER, *((ROBOT,) if simulated else ()), *gates.values(), _ENVIRONMENT, _SERVER)
-    beside = (*_BESIDE, *clients)
+    operator = contract.safety.operator
+    if operator is not None:
+        topics = (contract.topic_of(agent, operator.topic) for agent in contract.agents)
+        table.add(_DEVICE, 'publishes', *topics)
+    beside = (*_BESIDE, *clients, *((_DEVICE,) if operator else ()))
     for place in (*nodes, *beside):
         _of_node(place, table, digits=place in beside)
     for node in nodes:

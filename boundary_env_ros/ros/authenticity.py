@@ -20,6 +20,7 @@ from boundary_env_ros.core.authentication import (
     Sealer,
     Verifier,
 )
+from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.key_file import key_file, read_key
 
 _FIELD = 'authentication'
@@ -82,14 +83,16 @@ class Authenticity:
         """
         if self._key is None or not _has_room(kind):
             return None
-        verifier = Verifier(self._key, self._place(name))
+        # Of an episode that its environment did not survive the recorder says the end once.
+        lasting = (Role.RECORDER,) if kind is msg.EpisodeStatus else ()
+        verifier = Verifier(self._key, self._place(name), time.time_ns(), lasting=lasting)
         return lambda data: verifier.fault(data, time.time_ns())
 
     def verifier_of_requests(self, name: str) -> Callable[[Any], str]:
         """Return the same of the requests of a service."""
         if self._key is None:
             return lambda request: ''
-        verifier = Verifier(self._key, self._place(name), since=time.time_ns())
+        verifier = Verifier(self._key, self._place(name), time.time_ns(), calls=True)
         return lambda request: verifier.fault(
             _as_message(request, request.authentication), time.time_ns()
         )

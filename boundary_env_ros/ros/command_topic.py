@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+import time
 from typing import Any
 
 from rclpy.qos import QoSProfile
 
-from boundary_env_ros.core.gate.publishers import Echoes
+from boundary_env_ros.core.gate.publishers import Echoes, Replies
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_domain import CommandDomain
 from boundary_env_ros.ros.contract_node import ContractNode
@@ -19,6 +20,9 @@ from boundary_env_ros.ros.executors import let_in
 
 # Messages of each subscription that are let in before they are answered.
 _AT_ONCE = 64
+
+# Seconds in which a second gate is logged once.
+_AGAIN = 10.0
 
 # Bytes that the end of a message may be padded with.
 _PADDING = 8
@@ -40,7 +44,7 @@ class CommandTopic:
         What the header names, if the messages have one.
     foreign
         Is called with the topic when another has published there, once for all that waited, and
-        whether that says anything else than what was published here last.
+        whether to answer: not what says the same as was published here last.
     domain
         Where the driver listens, if that is another domain than the node's.
 
@@ -80,6 +84,7 @@ class CommandTopic:
         # of another is offered, and however short its publisher lives, one hears it if the driver
         # does.
         self._echoes = (Echoes(), Echoes())
+        self._replies, self._logger = Replies(), node.get_logger()
         self._last = b''
         # While what waits is let in: whether another has published, and whether something else.
         self._found: set[bool] | None = None
@@ -105,12 +110,14 @@ class CommandTopic:
         body = _body(self._last)
         for echoes in self._echoes:
             echoes.sent(body)
+        self._replies.spoke()
 
     def _on_message(self, subscription: int, data: bytes) -> None:
         # What is longer than any of ours is not looked through: it may be very long.
         is_longer = len(data) > len(self._last) + _PADDING
         if not is_longer and self.is_own(data, subscription):
             return
+        self._replies.heard(subscription)
         differs = is_longer or self._words(data) != self._words(self._last)
         if self._found is not None:
             self._found.add(differs)
@@ -122,7 +129,14 @@ class CommandTopic:
                 let_in(each, _AT_ONCE)
         finally:
             self._found = None
-        self._foreign(self._topic, any(found))
+        answers = any(found) and self._replies.due(time.monotonic_ns())
+        if answers < any(found):
+            words = (
+                f'Who publishes on {self._topic} answers each stop, as a second gate does '
+                '(expected one gate). Stop one of the two.'
+            )
+            self._logger.error(words, throttle_duration_sec=_AGAIN)
+        self._foreign(self._topic, answers)
 
     def _words(self, data: bytes) -> bytes:
         """Return what a message says beside its stamp, which comes first."""

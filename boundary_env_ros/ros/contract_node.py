@@ -42,6 +42,7 @@ from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
 from boundary_env_ros.ros import enclaves, names
 from boundary_env_ros.ros.authenticity import Authenticity
+from boundary_env_ros.ros.bounded_logger import BoundedLogger
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
@@ -66,8 +67,9 @@ _LAST_WORD = 0.5
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
 
-# Nodes whose contract is remembered, and seconds in which the foreign one of each is logged once.
-_MOST_PEERS = 1000
+# Nodes whose contract is remembered, characters of name and digest of each, and seconds in which
+# the foreign one of each is logged once.
+_MOST_PEERS, _LONGEST_PEER = 1000, 500
 _AGAIN = 10.0
 
 #: A period shorter than this, s, makes heartbeats and looks at deadlines no more frequent.
@@ -122,6 +124,8 @@ class ContractNode(LifecycleNode):
     #: What it does with the key of the boundary, once it is configured.
     authenticity: Authenticity | None = None
 
+    _bounded_logger: BoundedLogger | None = None
+
     def __init__(self, name: str, role: str, **options: Any) -> None:
         # rclpy makes the first subscriptions and services itself.
         self.incoming = Incoming(self, self._vital(self.urgent))
@@ -163,6 +167,12 @@ class ContractNode(LifecycleNode):
         # rclpy raises in this callback at a transition that there is not, which ends the process.
         change = self._service_change_state
         change.callback = self._of_this_state_only(change.callback)
+
+    def get_logger(self) -> BoundedLogger:
+        """Return the logger of the node, which has a bound."""
+        if self._bounded_logger is None:
+            self._bounded_logger = BoundedLogger(super().get_logger().name)
+        return self._bounded_logger
 
     def urgent(self) -> None:
         """Do what goes before anything that has arrived; a node with a deadline overrides it."""
@@ -283,6 +293,11 @@ class ContractNode(LifecycleNode):
         name = description.node
         if name == self.get_fully_qualified_name():
             return
+        if len(name) + len(description.digest) > _LONGEST_PEER:
+            raise RecordError(
+                f'Name and digest of a node are too long (expected at most {_LONGEST_PEER} '
+                f'characters, got {len(name)} and {len(description.digest)}).'
+            )
         if name not in self._peers and len(self._peers) >= _MOST_PEERS:
             raise RecordError(
                 f'Too many nodes (expected at most {_MOST_PEERS}, got {name!r} besides).'

@@ -25,6 +25,7 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.cdr import DecodedMessage as Plain
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
@@ -136,7 +137,7 @@ def decoded(kind: Any, data: bytes) -> Message:
     Raises
     ------
     RecordError
-        If they hold none.
+        If they hold none, or an array of messages or texts that takes too long to read.
 
     """
     return _plain_decoder(kind)(data)
@@ -145,7 +146,7 @@ def decoded(kind: Any, data: bytes) -> Message:
 @cache
 def _plain_decoder(kind: Any) -> Decoder[Any]:
     try:
-        return record_decoder(Plain, *_defined(kind))
+        return record_decoder(Plain, *_defined(kind), most=size_limits.ELEMENTS_AT_ONCE)
     except RecordError:
         pass  # its definition is not installed, or has a field that only rclpy reads
 

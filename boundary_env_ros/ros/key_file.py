@@ -25,8 +25,8 @@ def key_file(domain: int) -> Path:
     return home / 'boundary_env_ros' / 'keys' / f'domain_{domain}'
 
 
-def make_key(path: Path) -> bool:
-    """Make a key that its user alone can read, unless there is one; return whether it is new."""
+def make_key(path: Path) -> None:
+    """Make a key that its user alone can read, unless there is one."""
     name = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,11 +35,9 @@ def make_key(path: Path) -> bool:
         with os.fdopen(number, 'w', encoding='ascii') as file:
             file.write(f'{secrets.token_hex(KEY_SIZE)}\n')
         os.link(name, path)
-        return True
     except FileExistsError:
         if read_key(path) is None:  # a link that leads nowhere
             raise LinkError(f'The key file {path} leads nowhere. Remove it.') from None
-        return False
     except OSError as error:
         raise LinkError(
             f'The key file {path} cannot be made: {error.strerror}. Name another place by the '

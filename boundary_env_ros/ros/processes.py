@@ -374,8 +374,8 @@ def running(
     timeout
         Seconds for all of them to become active.
     isolated
-        Whether they find none on other machines, and end when this process dies, and their key
-        with them. None of it is for the nodes of a robot.
+        Whether they find none on other machines, and end when this process dies. Neither is for
+        the nodes of a robot.
     one_process
         Whether all run in one process but those that wait for the others in their callbacks.
 
@@ -392,8 +392,8 @@ def running(
     environment[enclaves.OVERRIDE] = ''
     logs.mkdir(parents=True, exist_ok=True)
     processes: dict[str, NodeProcess] = {}
-    key = key_file(domain_id)
-    own_key = make_key(key) and isolated
+    # It stays: whoever found it meanwhile goes by it.
+    make_key(key_file(domain_id))
     previous = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
@@ -418,8 +418,6 @@ def running(
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        if own_key:
-            key.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -63,7 +63,9 @@ _HEADER = 4
 _WRONG = (struct.error, IndexError, ValueError, TypeError, OverflowError)
 
 
-def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
+def record_decoder(
+    cls: type[T], type_name: str, definition: str, most: int = size_limits.ELEMENTS
+) -> Decoder[T]:
     """
     Return a function that makes records from serialized messages.
 
@@ -73,6 +75,8 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
         The class of the records, one of those that mirror messages.
     type_name, definition
         Name and definition of the message, as the bag has them.
+    most
+        Elements of one array of messages or texts.
 
     Raises
     ------
@@ -82,16 +86,20 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
         limits allow.
 
     """
-    return matched_decoder(typing.cast(type, cls), type_name, definition)[0]
+    return matched_decoder(typing.cast(type, cls), type_name, definition, most=most)[0]
 
 
 @lru_cache(maxsize=256)  # To compile one takes as long as 20 steps.
 def matched_decoder(
-    cls: Any, type_name: str, definition: str, exact: bool = False
+    cls: Any,
+    type_name: str,
+    definition: str,
+    exact: bool = False,
+    most: int = size_limits.ELEMENTS,
 ) -> tuple[Decoder[Any], Unlike]:
     """Return a :func:`record_decoder`, and in what the definition is unlike the class."""
     package, *_, name = type_name.split('/')
-    source = _Source(parse_definition(type_name, definition), exact=exact)
+    source = _Source(parse_definition(type_name, definition), exact=exact, most=most)
     read = compiled(source.reader(f'{package}/{name}', cls), source.lines, source.names)
 
     def decode(data: bytes) -> Any:
@@ -127,8 +135,8 @@ def _no_such(cls: type, actual: str) -> RecordError:
     return RecordError(f'Wrong message (expected a message with {expected}, got {actual}). {fix}')
 
 
-def _too_many(number: int) -> None:
-    raise size_limits.exceeded('an array', 'elements', size_limits.ELEMENTS, str(number))
+def _too_many(most: int, number: int) -> None:
+    raise size_limits.exceeded('an array', 'elements', most, str(number))
 
 
 def compiled(name: str, lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
@@ -145,12 +153,12 @@ class _Source:
     """
 
     def __init__(
-        self, definitions: Mapping[str, tuple[Field, ...]], *, exact: bool = False
+        self, definitions: Mapping[str, tuple[Field, ...]], *, exact: bool, most: int
     ) -> None:
         self._definitions = definitions
         self.lines: list[str] = []
         self.unlike = Unlike(exact=exact)
-        self.names: dict[str, object] = {'too_many': _too_many, 'array': array}
+        self.names: dict[str, object] = {'too_many': _too_many, 'most': most, 'array': array}
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, *_ in CODES.values():
             self.names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
@@ -332,7 +340,7 @@ def _count(field: Field) -> list[str]:
 
 def _few(field: Field) -> list[str]:
     """Return the same lines for elements that each become an object."""
-    return [*_count(field), f'    if n > {size_limits.ELEMENTS}:', '        too_many(n)']
+    return [*_count(field), '    if n > most:', '        too_many(most, n)']
 
 
 def _scalar(primitive: str, target: str) -> list[str]:

@@ -34,6 +34,8 @@ VALUES: Final = 1 << 18
 LEVELS: Final = 32
 #: Elements of one array of messages or texts; each becomes an object.
 ELEMENTS: Final = 1 << 20
+#: The same where a node waits until it is read: less than 0.1 s.
+ELEMENTS_AT_ONCE: Final = 1 << 14
 #: Bytes of one message definition with those inside it, and of all definitions of a file.
 DEFINITION: Final = 1 << 20
 DEFINITIONS: Final = 64 << 20

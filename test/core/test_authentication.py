@@ -27,7 +27,7 @@ def sealer(
 
 @pytest.fixture
 def verifier() -> Verifier:
-    return Verifier(_KEY, _TOPIC)
+    return Verifier(_KEY, _TOPIC, _NOW)
 
 
 def test_messages_of_a_sender_are_taken_in_their_order(verifier: Verifier) -> None:
@@ -56,7 +56,7 @@ def test_what_bears_no_right_authentication_is_refused(verifier: Verifier, forge
 def test_a_message_of_which_any_byte_was_changed_is_refused(at: int, flip: int) -> None:
     sealed = bytearray(sealer().seal(_MESSAGE, _NOW))
     sealed[at] ^= flip
-    assert Verifier(_KEY, _TOPIC).fault(bytes(sealed), _NOW)
+    assert Verifier(_KEY, _TOPIC, _NOW).fault(bytes(sealed), _NOW)
 
 
 def test_the_options_of_the_middleware_are_not_the_senders(verifier: Verifier) -> None:
@@ -80,6 +80,19 @@ def test_what_a_sender_said_that_is_gone_cannot_be_sent_again(verifier: Verifier
     assert 'its number was used' in verifier.fault(before, _NOW)
 
 
+def test_what_was_recorded_before_a_receiver_began_is_none_of_its_business() -> None:
+    recorded = [sealer().seal(_MESSAGE, _NOW + i) for i in range(3)]
+    fresh = Verifier(_KEY, _TOPIC, _NOW + 60 * NANOSECONDS)
+    for message in recorded:
+        assert 'its number was used' in fresh.fault(message, _NOW + 60 * NANOSECONDS)
+    assert not Verifier(_KEY, _TOPIC, _NOW).fault(recorded[0], _NOW)
+
+
+def test_a_receiver_whose_clock_is_set_back_hears_those_who_were_right(verifier: Verifier) -> None:
+    now = _NOW - 3600 * NANOSECONDS
+    assert not verifier.fault(sealer().seal(_MESSAGE, now), now)
+
+
 def test_two_clients_whose_clocks_differ_a_little_are_both_heard(verifier: Verifier) -> None:
     ahead, behind = sealer(), sealer(sender=b'b' * 7)
     for i in range(3):
@@ -87,10 +100,9 @@ def test_two_clients_whose_clocks_differ_a_little_are_both_heard(verifier: Verif
         assert not verifier.fault(behind.seal(_MESSAGE, _NOW + i - 5 * NANOSECONDS), _NOW)
 
 
-def test_what_the_recorder_said_long_ago_is_taken_beside_the_environment(
-    verifier: Verifier,
-) -> None:
+def test_what_the_recorder_said_long_ago_is_taken_beside_the_environment() -> None:
     """Both latch the status of an episode, and a client that comes late hears both."""
+    verifier = Verifier(_KEY, _TOPIC, _NOW, lasting=(Role.RECORDER,))
     said = sealer(role=Role.RECORDER, sender=b'b' * 7).seal(_MESSAGE, _NOW - 3600 * NANOSECONDS)
     assert not verifier.fault(sealer(role=Role.ENVIRONMENT).seal(_MESSAGE, _NOW), _NOW)
     assert not verifier.fault(said, _NOW)
@@ -124,9 +136,9 @@ def test_a_clock_that_is_ahead_locks_nobody_else_out(verifier: Verifier) -> None
 
 def test_a_call_that_was_recorded_or_kept_is_refused_by_a_gate_that_knows_nothing_of_it() -> None:
     call = sealer().seal(_MESSAGE, _NOW)
-    assert not Verifier(_KEY, _TOPIC, since=_NOW - 1).fault(call, _NOW)
-    assert 'was recorded' in Verifier(_KEY, _TOPIC, since=_NOW).fault(call, _NOW)
-    late = Verifier(_KEY, _TOPIC, since=_NOW - 1)
+    assert not Verifier(_KEY, _TOPIC, _NOW - 1, calls=True).fault(call, _NOW)
+    assert 'was recorded' in Verifier(_KEY, _TOPIC, _NOW, calls=True).fault(call, _NOW)
+    late = Verifier(_KEY, _TOPIC, _NOW - 1, calls=True)
     assert 'was recorded' in late.fault(call, _NOW + 11 * NANOSECONDS)
 
 

@@ -74,6 +74,15 @@ def test_no_policy_hears_what_is_privileged_nor_changes_a_node(name: str) -> Non
         assert not {call for call in access.calls if call.endswith(('state', 'parameters'))}
 
 
+def test_a_device_of_the_operator_publishes_what_he_asks_for_and_nothing_else() -> None:
+    contract = load('guarded_cart').contract
+    assert contract.safety.operator is not None
+    device, watch = (of(contract)[place] for place in ('boundary_operator', 'watch'))
+    assert device.publishes == {contract.safety.operator.topic, *watch.publishes}
+    assert not device.calls
+    assert 'boundary_operator' not in of(load('warehouse_cart').contract)
+
+
 def test_drivers_are_told_what_they_publish_hear_and_serve() -> None:
     contract = load('warehouse_cart').contract
     drivers = robot_access(contract)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 import time
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import GateState
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
@@ -222,11 +224,12 @@ def test_a_client_without_the_key_is_told_so(
     world.gate_rests()
 
 
-def test_a_node_without_a_key_says_that_it_hears_everybody(world: World, tmp_path: Path) -> None:
-    log = tmp_path / 'output.txt'
+@contextmanager
+def _beginning(world: World, log: Path, **variables: str) -> Iterator[None]:
+    """Configure an environment that has heard nobody, in a namespace of its own."""
     node = NodeProcess(
         NodeSpec(name='environment', parameters={}),
-        environment={**isolated_environment(world.domain_id), 'ROS_HOME': str(tmp_path)},
+        environment={**isolated_environment(world.domain_id), **variables},
         log=log,
         namespace='elsewhere',
     )
@@ -235,9 +238,30 @@ def test_a_node_without_a_key_says_that_it_hears_everybody(world: World, tmp_pat
         request.transition.id = Lifecycle.TRANSITION_CONFIGURE
         service = '/elsewhere/environment/change_state'
         assert world.probe.call(ChangeState, service, request).success
-        wait_until(lambda: 'There is no key' in log.read_text(), SOON, 'a warning')
+        yield
     finally:
         node.stop()
+
+
+def test_a_node_without_a_key_says_that_it_hears_everybody(world: World, tmp_path: Path) -> None:
+    log = tmp_path / 'output.txt'
+    with _beginning(world, log, ROS_HOME=str(tmp_path)):
+        wait_until(lambda: 'There is no key' in log.read_text(), SOON, 'a warning')
+
+
+def test_a_node_that_begins_refuses_what_was_recorded_under_the_same_key(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, topic = tmp_path / 'output.txt', f'/elsewhere/{names.GATE_STATUS}'
+    with (
+        _beginning(world, log),
+        world.probe.publisher(msg.GateStatus, topic, names.LATCHED) as publisher,
+    ):
+        with monkeypatch.context() as then:
+            before = time.time_ns() - 60 * NANOSECONDS
+            then.setattr(time, 'time_ns', lambda: before)
+            publisher.publish(msg.GateStatus())
+        wait_until(lambda: 'its number was used' in log.read_text(), SOON, 'a refusal')
 
 
 def test_the_audit_tells_of_messages_that_were_refused(world: World) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+import time
 from typing import Any
 
 import pytest
@@ -160,3 +161,23 @@ def test_what_another_says_is_told_once_and_whether_it_is_what_was_said_here_las
     # The same bytes with the high ones first are other numbers.
     topic._on_message(1, b'\0\0' + sent(0.1, 9)[2:])
     assert told == [False, True, True]
+
+
+def test_who_answers_each_stop_is_not_answered_for_ever(
+    gate: SafetyGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[bool] = []
+
+    def answer(_: str, asked: bool) -> None:
+        answers.append(asked)
+        topic.repeat()
+
+    topic = CommandTopic(
+        gate, JointTrajectory, 'arm', names.COMMAND, moved_to(0.0), 'map', foreign=answer
+    )
+    topic.publish(moved_to(0.1), 5)
+    monkeypatch.setattr(time, 'monotonic_ns', lambda: 10**9)
+    # As another gate does, which is held elsewhere: it says so whenever this one has spoken.
+    for _ in range(11):
+        topic._on_message(0, sent(0.3, 9))
+    assert answers == [True] * 10 + [False]

@@ -129,3 +129,14 @@ def test_any_message_is_written_as_rclpy_reads_it(name: str) -> None:
 def test_fields_that_a_message_has_not_are_refused() -> None:
     with pytest.raises(AttributeError):
         fill(message_class('nav_msgs/msg/Odometry')(), {'pose': {'place': 1.0}})
+
+
+def test_a_cloud_of_many_points_is_read_and_one_of_many_fields_is_refused_unread() -> None:
+    cloud, field = (
+        message_class(f'sensor_msgs/msg/{kind}') for kind in ('PointCloud2', 'PointField')
+    )
+    points = serialize_message(cloud(fields=[field(name='x')] * 4, data=bytes(4_000_000)))
+    assert len(decoded(cloud, points).data) == 4_000_000
+    fields = serialize_message(cloud(fields=[field(name='x')] * 200_000))
+    with pytest.raises(RecordError, match='at most 16384 elements, got 200000'):
+        decoded(cloud, fields)

@@ -14,6 +14,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition as Lifecycle
+from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 import numpy as np
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
@@ -272,3 +273,13 @@ def test_a_publisher_whose_qos_does_not_fit_is_named(world: World) -> None:
         )
     finally:
         world.probe.node.destroy_publisher(stranger)
+
+
+def test_calls_that_are_logged_do_not_fill_a_disk(world: World) -> None:
+    node = world.processes['environment']
+    request = ChangeState.Request(transition=Lifecycle(label='x' * 300_000))
+    before = node.log.stat().st_size
+    for _ in range(20):
+        assert not world.probe.call(ChangeState, 'environment/change_state', request).success
+    assert 'No such transition' in node.last_words(1000)
+    assert node.log.stat().st_size - before < 1_000_000

@@ -13,6 +13,8 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.key_file import KEY_FILE, key_file, make_key, read_key
+from boundary_env_ros.ros.processes import running
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 
@@ -27,11 +29,20 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_whoever_makes_the_key_first_all_have_the_same(place: Path) -> None:
     assert read_key(place) is None
     with ThreadPoolExecutor(8) as threads:
-        made = list(threads.map(lambda _: (make_key(place), read_key(place)), range(50)))
-    assert [is_new for is_new, _ in made].count(True) == 1
-    assert {key for _, key in made} == {read_key(place)}
+        made = list(threads.map(lambda _: (make_key(place), read_key(place))[1], range(50)))
+    assert {*made} == {read_key(place)}
     assert place.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in place.parent.iterdir()] == [place.name]
+
+
+def test_the_key_of_nodes_that_have_ended_stays_for_whoever_found_it(
+    place: Path, tmp_path: Path
+) -> None:
+    with reserved_domain() as domain:
+        with running([], domain_id=domain, logs=tmp_path / 'logs'):
+            found = read_key(key_file(domain))
+        assert found is not None
+        assert read_key(key_file(domain)) == found
 
 
 def test_each_domain_has_a_key_of_its_own(place: Path) -> None:

@@ -305,6 +305,13 @@ _NODES = (
         (_AUTHENTIC + 'a_message_that_is_sent_again_is_refused',),
     ),
     Mutation(
+        'What was recorded before a node began is refused by it',
+        'core/authentication.py',
+        'self._newest.get(role, 0 if role in self._lasting else self._since)',
+        'self._newest.get(role, 0)',
+        (_AUTHENTIC + 'what_was_recorded_before_a_receiver_began_is_none_of_its_business',),
+    ),
+    Mutation(
         'A message without authentication is refused where there is a key',
         GUARD,
         '            elif fault is not None and (problem := fault(data)):',

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
@@ -22,6 +22,9 @@ Found = Mapping[bytes, str]
 _LINGERS = 30.0
 # Own commands that are remembered, to tell those of another apart.
 _SENT = 64
+# Answers within a span, ns, beyond which another gate is suspected; commands of another, without
+# one of the gate between them, that refute it; and for how long they do, ns.
+_ANSWERS, _SPAN, _UNASKED, _REFUTED = 10, NANOSECONDS // 10, 4, 2 * NANOSECONDS
 
 
 @frozen
@@ -124,6 +127,38 @@ class Echoes:
         # Those before it got lost; none of them counts twice.
         while self._sent.popleft() != command:
             pass
+        return True
+
+
+class Replies:
+    """
+    When a command of another is answered at once.
+
+    Another gate would answer each answer, for ever. So who speaks only when spoken to gets 100
+    answers a second at most; who does not wait for an answer gets one each time.
+    """
+
+    def __init__(self) -> None:
+        self._given: deque[int] = deque(maxlen=_ANSWERS)
+        self._unasked: Counter[int] = Counter()
+        self._refuted = 0
+
+    def spoke(self) -> None:
+        """Take note of a command of the gate."""
+        self._unasked.clear()
+
+    def heard(self, subscription: int) -> None:
+        """Take note of a command of another, which comes to each subscription."""
+        self._unasked[subscription] += 1
+
+    def due(self, now: int) -> bool:
+        """Return whether to answer what was heard now, on the steady clock, ns."""
+        if max(self._unasked.values(), default=0) >= _UNASKED:
+            self._refuted = now + _REFUTED
+        full = len(self._given) == _ANSWERS and now - self._given[0] < _SPAN
+        if full and now >= self._refuted:
+            return False
+        self._given.append(now)
         return True
 
 
@@ -238,13 +273,9 @@ class Publishers:
         """Take note of another gate of this name that is active."""
         self._twin = now
 
-    def has_twin(self, now: int) -> bool:
-        """Return whether another gate of this name was active lately."""
-        return self._lately(self._twin, now)
-
     def intruders(self, found: Mapping[str, Found], now: int) -> Intruders:
         """Return the publishers that there must not be, of those found on each topic."""
-        twin = self.has_twin(now)
+        twin = self._lately(self._twin, now)
         commands = tuple(
             (topic, name)
             for topic, heard in self._overheard.items()

@@ -221,8 +221,8 @@ class SafetyGate(ContractNode):
         topics = [group.topic for group in contract.action]
         topics += [group.topic for group in contract.documents]
         self._commanded = dict.fromkeys(topics, domain or self)
-        self._outputs = [
-            commands(
+        self._outputs = {
+            group.topic: commands(
                 message_class(group.type),
                 group.topic,
                 names.COMMAND,
@@ -230,7 +230,7 @@ class SafetyGate(ContractNode):
                 group.frame,
             )
             for group in contract.action
-        ]
+        }
         self._as_float32 = {
             group.name: held_as_float32(message_class(group.type), group)
             for group in contract.action
@@ -535,7 +535,7 @@ class SafetyGate(ContractNode):
             commanded = not_before(self.clock.now(), decision.decided)
             # The command first: what it takes to explain it would make it late.
             own, limits = slices_of(self.contract.action), self.gate.state.limits
-            for output, (group, part) in zip(self._outputs, own, strict=True):
+            for output, (group, part) in zip(self._outputs.values(), own, strict=True):
                 values = as_sent(
                     group,
                     decision.command[part],
@@ -664,20 +664,18 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_foreign(self, topic: str, differs: bool) -> None:
+    def _on_foreign(self, topic: str, answers: bool) -> None:
         """Answer a command that is not the gate's own, so that the last word is the gate's."""
         if not self._active or self._winding_down:
             return
         now = self.clock.now()
         news = self._others.overheard(topic, now.steady)
-        # Two gates that answered each other's answers would never end: to what says the same there
-        # is nothing to answer, and a gate of this name is left to the timer.
-        if news or (differs and not self._others.has_twin(now.steady)):
+        if news or answers:
             decisions = self.gate.apply(ForeignCommand(now=now), self.clock.now)
             self._send(decisions)
-            if not decisions and self.gate.state.answers_foreign:
-                for output in self._outputs:
-                    output.repeat()
+            output = self._outputs.get(topic)  # a document is not said again
+            if not decisions and output is not None and self.gate.state.answers_foreign:
+                output.repeat()
         if news:
             self._look_around()
 

@@ -13,6 +13,7 @@ from boundary_env_ros.core.gate.publishers import (
     Publishers,
     relied_on,
     ReliedOn,
+    Replies,
     Silence,
     speakers,
     strangers,
@@ -210,3 +211,43 @@ def test_several_drivers_may_publish_joints_where_the_contract_says_so() -> None
         ('observation', 'joints', 'publishers'): 2,
     })  # fmt: skip
     assert relied_on(contract)['joint_states'].most == 2
+
+
+# Who is answered ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(('rate', 'share'), [(30.0, 1.0), (90.0, 1.0), (200.0, 0.98), (1e3, 0.99)])
+def test_who_does_not_wait_for_an_answer_gets_one_nearly_each_time(
+    rate: float, share: float
+) -> None:
+    replies, answered, number = Replies(), 0, round(20 * rate)
+    for i in range(number):
+        for subscription in (0, 1):
+            replies.heard(subscription)
+        if replies.due(at(i / rate)):
+            answered += 1
+            replies.spoke()
+    assert answered >= share * number
+
+
+@pytest.mark.parametrize('periods', [(100, 100), (100, 20)])
+def test_two_gates_answer_each_other_a_hundred_times_a_second_and_no_more(
+    periods: tuple[int, int],
+) -> None:
+    """Each hears the other 1 ms later, and its timer says the stop once a period, ms."""
+    gates = [Replies(), Replies()]
+    said, heard = [0, 0], [False, True]  # the first has just spoken
+    for now in range(10_000):
+        speaks = [False, False]
+        for own, replies in enumerate(gates):
+            if heard[own]:
+                for subscription in (0, 1):
+                    replies.heard(subscription)
+                speaks[own] = replies.due(at(now / 1000.0))
+            speaks[own] |= now % periods[own] == own
+            if speaks[own]:
+                replies.spoke()
+                said[own] += 1
+        heard = speaks[::-1]
+    timers = sum(10_000 / period for period in periods)
+    assert sum(said) <= 2 * (1000 + timers)

@@ -735,6 +735,12 @@ class Auditor:
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
+    def _lack(self) -> str:
+        """Return why records may be missing in the middle; empty if none may be."""
+        if self._raw is not None:
+            return self._raw.ties.lack()
+        return 'gap' if self._of_another else 'damaged' if self._holes else ''
+
     def _on_its_way(self, other: type, log_time: int, *, before: bool, behind: bool) -> bool:
         """
         Return whether what belongs to a record need not be there.
@@ -764,7 +770,7 @@ class Auditor:
                 return  # A reset that failed has shown nothing.
             if other not in self._began and self._terms is not None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
-        elif agent.may_lack(half.id) or (self._raw is None and self._holes):
+        elif agent.may_lack(half.id):
             return
         if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
             return  # The recorder heard of the other topic only later.
@@ -775,9 +781,10 @@ class Auditor:
 
     def _unpaired(self, rule: str, place: str, of: StepId, *, on_its_way: bool) -> None:
         """Note a step, or what is for one, without its other half."""
-        if self._raw is not None and self._raw.ties.lack():
-            self._raw.ties.excuse(self._raw.ties.lack(), 'privileged')
-        elif on_its_way:
+        lack = self._lack()
+        if lack and self._raw is not None:
+            self._raw.ties.excuse(lack, 'privileged')
+        elif lack or on_its_way:
             self._lacking_of[rule] += 1
         else:
             none = Mismatch(place, 'a step, and what is for it, under one id', 'one of them')
@@ -815,9 +822,7 @@ class Auditor:
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
-        if (self._raw is not None and self._raw.ties.lack()) or self._on_its_way(
-            Transition, log_time, before=before, behind=behind
-        ):
+        if self._lack() or self._on_its_way(Transition, log_time, before=before, behind=behind):
             self._lacking_of['execution-measured'] += 1
             return
         place = f'evidence for decision {evidence.decision_sequence}'

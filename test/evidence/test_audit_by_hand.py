@@ -200,6 +200,10 @@ def refused_for_him(decision: GateDecision, before: GateDecision | None) -> bool
     )
 
 
+def overran(decision: GateDecision, before: GateDecision | None) -> bool:
+    return decision.inputs.overruns > 0
+
+
 def heard(decision: GateDecision, before: GateDecision | None) -> bool:
     return (
         decision.trigger is Trigger.REQUEST
@@ -327,7 +331,9 @@ DAMAGES = (
         tightened,
         other(runtime_limits=RuntimeLimits()),
     ),
-    Damage('fewer overruns', 'decision-recomputed', heard, other(overruns=99)),
+    Damage('more overruns', 'decision-recomputed', heard, other(overruns=99)),
+    Damage('no overruns', 'decision-recomputed', overran, other(overruns=0)),
+    Damage('a younger heartbeat', 'inputs-recomputed', heard, other(since_environment=0.0)),
     Damage('somebody else', 'allowed-to-move', heard, other(foreign_commands=1)),
     Damage('an unknown tick', 'inputs-recomputed', heard, other(since_tick=None)),
     Damage('a tick of long ago', 'inputs-recomputed', heard, other(since_tick=9.0)),

@@ -243,3 +243,17 @@ def test_a_message_of_the_boundary_that_another_recorder_dropped_is_a_gap(
     if 'early' not in report.excused:  # as the first requests under a lease are anyway
         assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
         assert 'another recorder' in str(report)
+
+
+@pytest.mark.parametrize('kind', ['Transition', 'PrivilegedObservation'])
+def test_without_raw_messages_too_what_another_recorder_dropped_is_a_gap(
+    kind: str, tmp_path: Path
+) -> None:
+    (golden,) = (bag for bag in GOLDEN if bag.parent.name == 'warehouse_cart_embedded')
+    whole = raw(golden)
+    (topic,) = {m[0].topic for m in whole if m[0].type.endswith(f'/{kind}')}
+    left = write(tmp_path / 'left', without(without_chain(whole), topic, 4))
+    with_rosbags(left, tmp_path / 'bag', 'mcap')
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is AuditOutcome.INCOMPLETE, f'\n{report}'
+    assert report.counts.keys() <= {'record-closed'}, f'\n{report}'

@@ -219,3 +219,17 @@ def test_last_requests_of_a_client_that_ended_are_excused_and_told(
     report = audited(forge.tape)
     assert report.counts == {}, f'\n{report}'
     assert report.excused['torn']['requests'] >= 3
+
+
+def test_what_a_recorder_could_not_say_that_it_lost_before_it_ended_accuses_nobody(
+    forge: Forge, audited: Auditing
+) -> None:
+    gone = [sent for sent in forge.tape if sent.topic == '/boundary/action_request'][-2]
+    forge.tape = [
+        sent
+        for sent in forge.tape
+        if sent is not gone and not (sent.topic == RECORDER and sent.log_time > gone.log_time)
+    ]
+    report = audited(forge.tape)
+    assert report.counts == {}, f'\n{report}'
+    assert report.excused['lost']['requests'] == 1

@@ -345,7 +345,7 @@ UNSEEN: dict[str, Change] = {
     'a request that was changed together with the decision on it': ask_for_what_was_sent,
     'another number of a request': lambda step: put(sequence=9)(answer(step)['request']),
     'or decision': of_answer(sequence=9),
-    'a shorter silence': of_answer(inputs__since_request=0.0),
+    'a shorter silence': of_answer(inputs__since_request=0.0, inputs__since_environment=0.0),
     'another seed': put(seed=99),
     'another software version': put(software_version='9.9.9'),
 }

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 import math
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.command_history import CommandHistory
+from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.gate.rule_output import RuleOutput
-from boundary_env_ros.core.gate.rules.admission import is_used, switch_held
+from boundary_env_ros.core.gate.rules.admission import is_used, latency, not_accepted, switch_held
+from boundary_env_ros.core.gate.rules.document_rules import Sent
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.records.decision import (
     GateDecision,
@@ -49,6 +51,11 @@ class DecisionChain:
         # probe has ended.
         self._histories: tuple[CommandHistory, ...] = ()
         self._used = 0
+        # The last lease, how late its requests were, and when each group was sent a document; None
+        # where that is in what is missing.
+        self._lease = ''
+        self._health: Health | None = None
+        self._documents: Mapping[str, Sent] | None = None
 
     def add(self, decision: GateDecision, output: RuleOutput) -> GateDecision:
         """
@@ -65,11 +72,14 @@ class DecisionChain:
         last, self._last = self._last, decision
         if decision.sequence == 1:
             self._histories = (CommandHistory.of(self._contract),)
+            self._health, self._documents = Health(contract=self._contract), {}
         elif last is None or decision.sequence != last.sequence + 1:
             last, self._histories = None, ()
+            self._health = self._documents = None
         histories, expected = self._followed(last, decision)
         if last is not None:
             expected = self._under_lease(last, decision, expected)
+        expected = self._asked(last, decision, expected, output.verdict)
         self._use(last, decision)
         wanted, by_hand = decision.requested_command, self._by_hand(decision)
         histories = tuple(history.in_hands(by_hand) for history in histories)
@@ -182,13 +192,41 @@ class DecisionChain:
         if not goes_on:
             return replace(inputs, last_sequence=sequence)
         last_step = inputs.last_step
+        still_stopped = last.verdict is Verdict.STOPPED and before.running and inputs.running
         return replace(
             inputs,
             lease_episode=before.lease_episode,
             last_sequence=sequence,
             last_step=max(last_step, before.last_step) if self._lockstep else last_step,
             emergency_stop=inputs.emergency_stop or before.emergency_stop,
+            stopped=inputs.stopped or (still_stopped and inputs.trigger is Trigger.TIMER),
         )
+
+    def _asked(
+        self,
+        last: GateDecision | None,
+        decision: GateDecision,
+        inputs: RuleInput,
+        verdict: Verdict,
+    ) -> RuleInput:
+        """Return the inputs of a decision with what its request and those before come to."""
+        request, received = decision.request, decision.received
+        if inputs.lease_id not in ('', self._lease):
+            self._lease = inputs.lease_id
+            self._health = self._health if last is None else Health(contract=self._contract)
+        if request is not None and received is not None:
+            documents, sent, health = self._judge.documents, self._documents, self._health
+            if request.payload and sent is not None:
+                inputs = replace(inputs, since_documents=documents.since(sent, request, received))
+                if verdict in (Verdict.ADMITTED, Verdict.LIMITED):
+                    self._documents = documents.after(sent, request, received)
+            is_new = inputs.trigger is Trigger.REQUEST and not not_accepted(decision.rules)
+            if health is not None and is_new:
+                seconds = latency(request, received, lockstep=self._lockstep)
+                self._health = health.asked(seconds)
+        if self._health is not None and inputs.lease_id:
+            inputs = replace(inputs, overruns=self._health.overruns)
+        return inputs
 
     def _use(self, last: GateDecision | None, decision: GateDecision) -> None:
         """Take note of the number of a request that may not come again under its lease."""

@@ -158,6 +158,8 @@ class Auditor:
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
+            if self._recorders:
+                self._raw.ties.told_until = 0
         self._of_another = of_another
         self._terms: AuditTerms | None = None
         self._again: Rerun | None = None
@@ -298,6 +300,7 @@ class Auditor:
         self._lost = max(self._lost, getattr(status, 'lost', 0))
         if self._raw is not None:
             self._raw.ties.lost = self._lost or len(getattr(status, 'uncounted', ()))
+            self._raw.ties.told_until = self._spoke_before
         for _ in range(len(self._doubts)):
             self._judge(*self._doubts.popleft())
 
@@ -735,6 +738,12 @@ class Auditor:
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
+    def _lack(self, log_time: int) -> str:
+        """Return why records about then may be missing in the middle; empty if none may be."""
+        if self._raw is not None:
+            return self._raw.ties.lack(log_time)
+        return 'gap' if self._of_another else 'damaged' if self._holes else ''
+
     def _on_its_way(self, other: type, log_time: int, *, before: bool, behind: bool) -> bool:
         """
         Return whether what belongs to a record need not be there.
@@ -764,24 +773,22 @@ class Auditor:
                 return  # A reset that failed has shown nothing.
             if other not in self._began and self._terms is not None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
-        elif agent.may_lack(half.id) or (self._raw is None and self._holes):
+        elif agent.may_lack(half.id):
             return
         if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
             return  # The recorder heard of the other topic only later.
         none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
         first, last = agent.whole.get(type(half), none)
         on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)
-        self._unpaired('truth-withheld', 'privileged', half.id, on_its_way=on_its_way)
-
-    def _unpaired(self, rule: str, place: str, of: StepId, *, on_its_way: bool) -> None:
-        """Note a step, or what is for one, without its other half."""
-        if self._raw is not None and self._raw.ties.lack():
-            self._raw.ties.excuse(self._raw.ties.lack(), 'privileged')
-        elif on_its_way:
-            self._lacking_of[rule] += 1
+        lack = self._lack(log_time)
+        if lack and self._raw is not None:
+            self._raw.ties.excuse(lack, 'privileged')
+        elif lack or on_its_way:
+            self._lacking_of['truth-withheld'] += 1
         else:
-            none = Mismatch(place, 'a step, and what is for it, under one id', 'one of them')
-            self.find(rule, none, of, near=True)
+            expected = 'a step, and what is for it, under one id'
+            none_of_it = Mismatch('privileged', expected, 'one of them')
+            self.find('truth-withheld', none_of_it, half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)
@@ -815,7 +822,7 @@ class Auditor:
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
-        if (self._raw is not None and self._raw.ties.lack()) or self._on_its_way(
+        if self._lack(log_time) or self._on_its_way(
             Transition, log_time, before=before, behind=behind
         ):
             self._lacking_of['execution-measured'] += 1

@@ -120,18 +120,21 @@ def test_an_input_that_does_not_follow_from_the_decisions_before_is_found(
     assert forged.sequence in found
 
 
-def test_an_emergency_stop_that_was_unlatched_under_the_lease_is_found() -> None:
-    decisions = Recorded('waiting').decisions
+@pytest.mark.parametrize(
+    ('stop', 'name'), [('emergency_stop', 'waiting'), ('stopped', 'watchful')]
+)
+def test_a_stop_that_was_unlatched_under_the_lease_is_found(stop: str, name: str) -> None:
+    decisions = Recorded(name).decisions
     latched = [
         i
         for i in range(1, len(decisions))
-        if decisions[i].inputs.emergency_stop
-        and decisions[i - 1].inputs.emergency_stop
+        if getattr(decisions[i].inputs, stop)
+        and getattr(decisions[i - 1].inputs, stop)
         and decisions[i].inputs.lease_id == decisions[i - 1].inputs.lease_id != ''
     ]
     victim = latched[0]
-    forged = changed_decision(decisions[victim], emergency_stop=False)
-    assert forged.sequence in unlike('waiting', [*decisions[:victim], forged])
+    forged = changed_decision(decisions[victim], **{stop: False})
+    assert forged.sequence in unlike(name, [*decisions[:victim], forged])
 
 
 def test_a_lease_that_begins_at_the_measured_state_while_a_command_is_in_force_is_found() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from support.core_world import request_for, Timepiece
 
 pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 
+from boundary_env_ros.core.gate.decision_chain import DecisionChain
+from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import DOCUMENT_RATE
 from boundary_env_ros.core.gate.rules.document_rules import DocumentRules, published, Sent
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -168,6 +172,24 @@ def test_in_realtime_the_rate_counts_seconds() -> None:
     assert too_often(rules, asking({'desk': ASK}, step=2), sent, clock.now)
     clock.wait(0.02)
     assert not too_often(rules, asking({'desk': ASK}, step=2), sent, clock.now)
+
+
+def test_a_decision_that_says_that_no_document_was_sent_before_is_found() -> None:
+    clock, judge = Timepiece(), Judge(DESK, digest='d')
+    chain, found = DecisionChain(DESK, judge), []
+    for sequence, step in ((1, 3), (2, 4), (3, 6)):
+        decision = GateDecision(
+            id=StepId(digest='d', agent='clerk', episode_id=''),
+            sequence=sequence,
+            verdict=Verdict.ADMITTED,
+            inputs=RuleInput(trigger=Trigger.REQUEST, time_step=0.1, since_documents=(math.inf,)),
+            decided=clock.now,
+            request=asking({'desk': ASK}, step=step),
+            received=clock.now,
+        )
+        followed = chain.add(decision, RuleOutput(verdict=Verdict.ADMITTED))
+        found.append(followed.inputs.since_documents)
+    assert found == [(math.inf,), pytest.approx((0.1,)), pytest.approx((0.2,))]
 
 
 @pytest.mark.parametrize('verdict', list(Verdict))

@@ -219,11 +219,11 @@ class CommandChecks:
         # A changed command has the stamp, or where there are none the place, of what was sent.
         others = (other for other in pairs.sent if half.is_of(other))
         changed = next((o for o in others if (half.stamp and o.stamp) or not outside), None)
-        if changed is not None and (changed.stamp or not ties.lack()):
+        if changed is not None and (changed.stamp or not ties.lack(half.log_time)):
             pairs.sent.remove(changed)
             self._pair(half, changed, pairs)
             return
-        why = outside or ties.lack()
+        why = outside or ties.lack(half.log_time)
         if why:
             ties.excuse(why, use.label)
             return
@@ -249,7 +249,7 @@ class CommandChecks:
                 why = 'torn' if half.log_time - last[0].log_time < REACH else ''
             if not why and pairs.missing:
                 pairs.missing -= 1
-                why = self._ties.lack()
+                why = self._ties.lack(half.log_time)
         if why:
             pairs.undecided += 1
             # Of more than are ever on their way each one counts.

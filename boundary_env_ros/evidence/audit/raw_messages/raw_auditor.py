@@ -61,7 +61,8 @@ class PublishedChecks:
         self._ties = ties
         # By lease and number.
         self._requests: Bounded[_Number, list[ActionRequest]] = Bounded()
-        self._unasked: Bounded[_Number, list[GateDecision]] = Bounded()
+        # Each with its log time.
+        self._unasked: Bounded[_Number, list[tuple[GateDecision, int]]] = Bounded()
         # Requests under the number of another one, and the leases under which one was admitted.
         self._others: Bounded[_Number, ActionRequest] = Bounded()
         self._granted: Bounded[str, None] = Bounded()
@@ -82,7 +83,7 @@ class PublishedChecks:
         first, last = self._numbers.get(request.lease_id, (number, number))
         ends = min(first, number), max(last, number)
         self._numbers.put(request.lease_id, ends, _MOST)
-        for decision in self._unasked.pop(key, []):
+        for decision, _ in self._unasked.pop(key, []):
             self.decision(decision)
 
     def decision(self, decision: GateDecision) -> None:
@@ -98,10 +99,11 @@ class PublishedChecks:
             return
         waiting = self._unasked.get(key, [])
         if len(waiting) < _ALIKE:
-            for forgotten in self._unasked.put(key, [*waiting, decision], _MOST) or ():
-                self._not_asked(forgotten)
+            waiting = [*waiting, (decision, self._ties.now)]
+            for forgotten in self._unasked.put(key, waiting, _MOST) or ():
+                self._not_asked(*forgotten)
 
-    def _not_asked(self, decision: GateDecision) -> None:
+    def _not_asked(self, decision: GateDecision, log_time: int) -> None:
         """Judge a decision whose request was not published."""
         request, ties = decision.request, self._ties
         assert request is not None  # it waited for it
@@ -110,7 +112,7 @@ class PublishedChecks:
         number = request.sequence
         first, last = self._numbers.get(request.lease_id, (number + 1, 0))
         outside = 'early' if number < first else 'torn' if number > last else ''
-        if not published and (why := ties.lack() or outside):
+        if not published and (why := ties.lack() or outside or ties.lack(log_time)):
             ties.excuse(why, 'requests')
             return
         expected, actual = 'a request that was published', vector(request.action)
@@ -128,8 +130,8 @@ class PublishedChecks:
                 place = f'request {number} of lease {lease}'
                 another = Mismatch(place, 'one request of each number', 'another one of it')
                 self._ties.find('request-answered', another, request.id)
-        for decision in chain.from_iterable(self._unasked.values()) if self._numbers else ():
-            self._not_asked(decision)
+        for waiting in chain.from_iterable(self._unasked.values()) if self._numbers else ():
+            self._not_asked(*waiting)
 
 
 _PACKAGE = 'boundary_env_ros/msg/'

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from operator import sub
 import struct
+import sys
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, slices_of
@@ -295,6 +296,8 @@ class Ties:
         By the name of the excuse: how many checks of each kind were excused by it.
     lost
         How many messages the recorder says that it lost, or of how many topics it cannot say.
+    told_until
+        Log time up to which it has said so; all is, where nothing says anything.
     now
         Log time of the record that is looked at, nanoseconds.
 
@@ -328,6 +331,7 @@ class Ties:
                     self._windows.setdefault(use.at, Window())
         self.listened = frozenset(self._by_topic)
         self.lost = self.now = 0
+        self.told_until = sys.maxsize
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
         self._said: dict[tuple[str, str], object] = {}
@@ -428,13 +432,13 @@ class Ties:
         self.asked[name] += 1
         self.excused.setdefault(reason, Counter())[name] += 1
 
-    def lack(self) -> str:
-        """Return why messages may be missing in the middle; empty if none may be."""
+    def lack(self, log_time: int = 0) -> str:
+        """Return why messages about then may be missing in the middle; empty if none may be."""
         if not self._has_chain:
             return 'gap'
         if self._holes:
             return 'damaged'
-        return 'lost' if self.lost else ''
+        return 'lost' if self.lost or log_time > self.told_until else ''
 
     def lacks(self, tie: Tie, *, there: bool = False) -> bool:
         """
@@ -454,6 +458,7 @@ class Ties:
             key = (False, tie.sent) if tie.key is None and tie.sent is not None else tie.key
             found = [self._windows[use.at].lacks(key, tie.log_time) for use in tie.uses]
             why = 'early' if 'early' in found else 'torn' if all(found) else ''
+        why = why or self.lack(tie.log_time)
         if why:
             self.excuse(why, tie.uses[0].label)
         return bool(why)

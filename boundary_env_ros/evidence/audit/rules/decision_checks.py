@@ -250,6 +250,22 @@ def _tick_recomputed(link: DecisionLink) -> Found:
         yield from outside('since_tick', decision.inputs.since_tick, 0.0, max(passed, 0.0), why)
 
 
+@of_decision('inputs-recomputed', contract=True, near=True)
+def _heard_since(link: DecisionLink) -> Found:
+    decision, last = link.decision, link.before
+    if (
+        known(link.terms).contract.pacing is not Pacing.REALTIME
+        or last is None
+        or decision.sequence != last.sequence + 1
+    ):
+        return
+    was, now = last.inputs.since_environment, decision.inputs.since_environment
+    passed = elapsed(last.decided, decision.decided)
+    if was is not None and now is not None and passed is not None:
+        why = f's, by what decision {last.sequence} had heard'
+        yield from outside('since_environment', now, 0.0, was + max(passed, 0.0), why)
+
+
 @of_decision('allowed-to-move', contract=True)
 def _clock_recomputed(link: DecisionLink) -> Found:
     decision, last, contract = link.decision, link.published, known(link.terms).contract

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import Safety
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
-_ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
+_ONLY_IF_GIVEN = ('acknowledgement', 'instructions', 'robot_tf')
 #: What a digest calls a section, where it is not called so in a contract.
 _NAMED = {'workspace': 'workspaces'}
 

@@ -150,13 +150,17 @@ nightly-dependencies: $(BUILT)
 	$(TOOLS)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off -r .ci/constraints.txt
 
 # What policies learn with, and films are made with: gigabytes that no other check needs, in a clone
-# with an environment of its own of the Python that LeRobot asks for.
+# with an environment of its own of the Python that LeRobot asks for. PyTorch's build for the CPU
+# where there is no GPU (uv asks the machine); from an index without it the default, which brings CUDA.
 nightly-learners:
 	@rm -rf build/$@ && git clone -q . build/$@ && \
 	PATH="$${PATH#*:}" $(MAKE) -C build/$@ learners PYTHON=$(or $(PYTHON),python3.12)
 
 learners: $(BUILT)
-	@$(UV) duckdb moviepy torchrl --requirements pyproject.toml --extra sb3 --extra lerobot --extra rerun && \
+	@fetch() { $(UV) "$$@" duckdb 'lerobot[smolvla]' moviepy torchrl \
+	  --requirements pyproject.toml --extra sb3 --extra lerobot --extra rerun; }; \
+	{ fetch --torch-backend "$${UV_TORCH_BACKEND:-auto}" || \
+	  { echo "That was PyTorch's own index; now only the configured one"; fetch; }; } && \
 	$(UV) --no-deps --editable lerobot_robot_boundary && \
 	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py \
 	  test/evidence/test_rerun_recording.py test/lerobot_robot test/ros/test_lerobot_over_ros.py

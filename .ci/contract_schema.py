@@ -305,7 +305,7 @@ def _spelt(part: Part) -> Schema:
     if grammar is None or grammar is UNIT:
         return {'type': 'string'}
     if grammar is WORD:
-        return {'type': 'string', 'minLength': 1}
+        return {'type': 'string', 'pattern': r'\S'}
     return {'$ref': f'#/$defs/{grammar.name.replace(" ", "_")}'}
 
 

@@ -74,7 +74,7 @@ class Session:
     seed
         Of the first episode, each further one has the next; None: drawn for each.
     instruction
-        What the robot is told to do, in words; empty: nothing.
+        What the robot is told to do, in words; empty: one of the contract's, if it has any.
     features
         Which of :data:`FEATURES` an observation has besides.
     world_arguments

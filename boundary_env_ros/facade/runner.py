@@ -12,6 +12,7 @@ import math
 import threading
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import with_instruction
 from boundary_env_ros.core.records.decision import Source
 from boundary_env_ros.core.records.endings import SUCCESS
 from boundary_env_ros.core.records.parts import Pacing
@@ -255,7 +256,7 @@ class Runner:
         self._result = EpisodeResult(seed=seed)
         self.images.clear()
         self._said = {}
-        instruction = options.get(INSTRUCTION, '')
+        instruction = with_instruction(self._contract, seed, options).get(INSTRUCTION, '')
         self.beginning = True
         try:
             self._inference.begin(seed, instruction if isinstance(instruction, str) else '')

@@ -227,6 +227,121 @@ def test_a_lerobot_policy_that_does_not_fit_is_refused_by_name(
         make_policy(f'lerobot:{act}', CART, options)
 
 
+@pytest.fixture(scope='module')
+def smolvla(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an untrained SmolVLA, its language model and its words made here."""
+    for package in ('lerobot.policies.smolvla.modeling_smolvla', 'transformers', 'num2words'):
+        pytest.importorskip(package, reason='needs LeRobot')
+    from lerobot.configs.types import FeatureType, PolicyFeature
+    from lerobot.policies.factory import make_pre_post_processors
+    from lerobot.policies.smolvla.configuration_smolvla import SmolVLAConfig
+    from lerobot.policies.smolvla.modeling_smolvla import SmolVLAPolicy
+    from tokenizers import models, pre_tokenizers, Tokenizer
+    import torch
+    import transformers
+
+    folder = tmp_path_factory.mktemp('smolvla')
+    special = {
+        'image_token': '<image>',
+        'fake_image_token': '<fake_token_around_image>',
+        'global_image_token': '<global-img>',
+    }
+    words = ['<pad>', '<unk>', *special.values(), 'go']
+    table = {word: number for number, word in enumerate(words)}
+    unknown = {'unk_token': '<unk>'}
+    tokenizer = Tokenizer(models.WordLevel(table, **unknown))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    transformers.SmolVLMProcessor(
+        transformers.SmolVLMImageProcessor(size={'longest_edge': 32}),
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer,
+            extra_special_tokens=special,
+            **{'pad_token': '<pad>', **unknown},
+        ),
+        transformers.SmolVLMVideoProcessor(),
+        image_seq_len=4,
+    ).save_pretrained(folder / 'words')
+    small = {'num_attention_heads': 2, 'pad_token_id': 0}
+    transformers.SmolVLMConfig(
+        text_config={
+            'model_type': 'llama',
+            'hidden_size': 32,
+            'intermediate_size': 64,
+            'num_hidden_layers': 2,
+            'num_key_value_heads': 2,
+            'head_dim': 16,
+            'vocab_size': len(words),
+            **small,
+        },
+        vision_config={
+            'hidden_size': 16,
+            'intermediate_size': 32,
+            'num_hidden_layers': 1,
+            'num_attention_heads': 2,
+            'image_size': 32,
+            'patch_size': 8,
+        },
+        scale_factor=2,
+        image_token_id=table['<image>'],
+        pad_token_id=0,
+    ).save_pretrained(folder / 'words')
+    height, width, channels = SPACE['front'].shape or (0, 0, 0)
+    config = SmolVLAConfig(
+        input_features={
+            'observation.state': PolicyFeature(type=FeatureType.STATE, shape=(5,)),
+            'observation.images.front': PolicyFeature(
+                type=FeatureType.VISUAL, shape=(channels, height, width)
+            ),
+        },
+        output_features={'action': PolicyFeature(type=FeatureType.ACTION, shape=(2,))},
+        chunk_size=6,
+        n_action_steps=6,
+        resize_imgs_with_padding=(32, 32),
+        vlm_model_name=str(folder / 'words'),
+        num_vlm_layers=2,
+        tokenizer_max_length=8,
+        device='cpu',
+        push_to_hub=False,
+    )
+    torch.manual_seed(0)
+    SmolVLAPolicy(config).save_pretrained(folder)
+    statistics = {
+        'observation.state': {'mean': torch.zeros(5), 'std': torch.ones(5)},
+        'action': {'mean': torch.full((2,), 0.25), 'std': torch.full((2,), 0.5)},
+    }
+    for processor in make_pre_post_processors(config, dataset_stats=statistics):
+        processor.save_pretrained(folder)
+    return folder
+
+
+def test_a_lerobot_policy_continues_its_last_chunk_by_real_time_chunking(smolvla: Path) -> None:
+    def answer(prefix: Any, **options: Any) -> Any:
+        features = {'features': {'observation.state': list(PLAIN)}}
+        policy: Any = make_policy(f'lerobot:{smolvla}', CHUNKS, {**features, **options})
+        policy.instruct('go')
+        policy.reset(1)
+        policy.condition(2, np.reshape(prefix, (-1, 2)))
+        return policy(SEEN)
+
+    prefix = np.array([[0.9, -0.3], [0.9, -0.3], [0.8, -0.2], [0.7, -0.1]])
+    free = answer([], rtc=True)
+    np.testing.assert_allclose(free, answer(prefix), rtol=1e-4, atol=1e-5)
+    continued = answer(prefix, rtc={'execution_horizon': 4})
+    assert continued.shape == (6, 2)
+    # Its first two actions are those that are executed while it infers, in the contract's units.
+    assert np.abs(free - prefix[0])[:2].max() > 0.5
+    np.testing.assert_allclose(continued[:2], prefix[:2], atol=0.01)
+    with pytest.raises(BoundaryError, match='Wrong rtc .*max_guidance_weight must be positive'):
+        answer([], rtc={'max_guidance_weight': -1})
+
+
+def test_real_time_chunking_of_a_policy_that_cannot_do_it_is_refused(act: Path) -> None:
+    options = {'features': {'observation.state': list(PLAIN)}, 'rtc': True}
+    for loaded, chunks in ((CHUNKS, 'with'), (CART, 'without')):
+        with pytest.raises(BoundaryError, match=f'such as smolvla or pi0, got act, {chunks} chun'):
+            make_policy(f'lerobot:{act}', loaded, options)
+
+
 def test_lerobots_own_server_answers_as_the_policy_does(act: Path, tmp_path: Path) -> None:
     pytest.importorskip('lerobot.async_inference.helpers', reason='needs LeRobot')
     with socket.create_server(('127.0.0.1', 0)) as free:

@@ -275,6 +275,37 @@ def test_a_policy_is_told_that_an_episode_begins_before_it_is_asked(run: Run) ->
     assert policy.calls[-1] == 'close'
 
 
+def test_an_instruction_of_the_contract_is_drawn_by_the_seed_for_record_and_policy() -> None:
+    class Told:
+        def instruct(self, instruction: str) -> None:
+            self.instruction = instruction
+
+        def __call__(self, observation: Mapping[str, Any]) -> object:
+            return go_to_goal(observation)
+
+    def episodes(options: Mapping[str, object], **changes: Any) -> list[tuple[str, object]]:
+        loaded = changed('warehouse_cart', episode__time_limit=0.1, **changes)
+        world, policy, found = EmbeddedWorld(loaded), Told(), []
+        runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))
+        for seed in range(2):
+            reset = runner.episode(seed, options).transitions[0].reset
+            assert reset is not None
+            assert reset.instruction == policy.instruction
+            found.append((reset.instruction, reset.sampled))
+        runner.close()
+        world.close()
+        return found
+
+    listed = ['fetch it', 'turn back']
+    drawn, again = (episodes({}, episode__instructions=listed) for _ in range(2))
+    assert drawn == again
+    assert {instruction for instruction, _ in drawn} == set(listed)
+    # The list is no part of the chance that a task draws from.
+    assert [sampled for _, sampled in drawn] == [sampled for _, sampled in episodes({})]
+    told = episodes({'instruction': 'stay'}, episode__instructions=listed)
+    assert {instruction for instruction, _ in told} == {'stay'}
+
+
 def test_a_replay_is_not_warmed_up_and_keeps_its_place() -> None:
     class Replaying:
         source = Source.REPLAY

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.records.endings import BUILT_IN
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
-_ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
+_ONLY_IF_GIVEN = ('acknowledgement', 'instructions', 'robot_tf')
 #: Endings that every contract has had from the start. One that is built in later counts where the
 #: contract stops an episode by it, so that a contract of before keeps its digest.
 _FIRST_ENDINGS = frozenset(

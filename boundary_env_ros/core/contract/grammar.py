@@ -72,7 +72,7 @@ COMMAND_PATH = Grammar(
     rf'({_NAMES}|{_ROTATION}\({_NAMES}\))',
 )
 TEXT = Grammar('text', 'a text', r'[\s\S]*')
-WORD = Grammar('name', 'a text', r'[\s\S]+')
+WORD = Grammar('name', 'a text', r'\s*\S[\s\S]*')
 UNIT = Grammar(
     'text',
     "a unit, for example m/s, or '' for none; one for all values, or a list of one each",

@@ -832,6 +832,9 @@ class EpisodeRules:
     on_stop
         Stops of the gate that end the episode, and the ending that each stands for, by
         [reason](nodes/safety_gate.md#reasons) in lower case; all others do not.
+    instructions
+        What a policy may be told to do, in words: each episode has one of them, drawn by its seed,
+        unless its reset has the option ``instruction``.
     reset
         How the world is reset.
 
@@ -844,6 +847,10 @@ class EpisodeRules:
     on_stop: Annotated[Mapping[str, str], Key(item='reason', shown='ending')] = field(
         default_factory=dict
     )
+    instructions: Annotated[
+        tuple[str, ...],
+        Key(spelt=WORD, listed='instruction', once=True, shown='list of texts'),
+    ] = ()
     reset: Annotated[ResetProcedure, Key()]
 
 

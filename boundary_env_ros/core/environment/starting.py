@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.reset import by_name, Resetting, toleranc
 from boundary_env_ros.core.environment.silence import policy_limit, recorder_silent
 from boundary_env_ros.core.environment.step_builder import Endings
 from boundary_env_ros.core.environment.stepping import close
-from boundary_env_ros.core.environment.task import sample, supply
+from boundary_env_ros.core.environment.task import sample, supply, with_instruction
 from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.records.decision import GateState
 from boundary_env_ros.core.records.episode import EpisodeStatus
@@ -29,7 +29,12 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.serialization import json_object
-from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
+from boundary_env_ros.core.service_requests import (
+    options_of,
+    options_text,
+    refuse_another_digest,
+    seed_of,
+)
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
@@ -67,7 +72,8 @@ def on_begin(state: EnvironmentState, event: BeginEpisode) -> Step:
     seed = event.drawn_seed if begin.seed is None else begin.seed
     try:
         rng = np.random.default_rng(seed_of(seed))
-        sampled = sample(state.setup.task, contract, rng, options_of(begin.options))
+        options = with_instruction(contract, seed, options_of(begin.options))
+        sampled = sample(state.setup.task, contract, rng, options)
     except BoundaryError as error:
         raise RequestRejected(str(error)) from error
     found = {endings.ABANDONED: (state.setup.name, 'the client began another')}
@@ -78,7 +84,7 @@ def on_begin(state: EnvironmentState, event: BeginEpisode) -> Step:
         sampled=sampled,
         asked=now,
         angles={field.name: field.angles for field in contract.fields},
-        options=begin.options,
+        options=options_text(options),
     )
     episode = state.episode.begin(episode_id=event.episode_id, seed=seed, client=begin.client)
     state = replace(state.forgotten(), episode=episode, begin=begin, reset=reset)
@@ -248,7 +254,7 @@ def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
     assert reset is not None  # the caller knows that one goes on
     return ResetRecord(
         seed_given=begin.seed is not None,
-        options=begin.options or '{}',
+        options=reset.options or '{}',
         sampled=reset.sampled,
         achieved=() if reset.answer is None else reset.answer.achieved,
         tolerance=tolerances(reset.procedure),

@@ -20,6 +20,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.records.transition import INSTRUCTION, RewardTerm
+from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.frozen import frozen
@@ -135,6 +136,21 @@ def reward_space(task: Task) -> Mapping[str, tuple[float, float]]:
     """Return the bounds of each term of the reward; of a task that declares none, of its sum."""
     declared: Mapping[str, tuple[float, float]] = getattr(task, 'reward_space', {})
     return declared or {'reward': (-math.inf, math.inf)}
+
+
+def with_instruction(
+    contract: Contract, seed: int, options: Mapping[str, object]
+) -> Mapping[str, object]:
+    """
+    Return the options of a reset; without an instruction, with one of the contract's.
+
+    The seed draws it, from numbers of its own: a list changes nothing that a task samples.
+    """
+    listed = contract.episode.instructions
+    if not listed or INSTRUCTION in options:
+        return options
+    (own,) = np.random.default_rng(seed_of(seed)).spawn(1)
+    return {**options, INSTRUCTION: listed[own.integers(len(listed))]}
 
 
 def sample(

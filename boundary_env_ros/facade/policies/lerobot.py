@@ -47,13 +47,17 @@ class LeRobotPolicy:
         What the robot is to do, in words, where an episode has no instruction.
     device
         Where it runs.
+    rtc
+        Whether each chunk continues the last one, by LeRobot's real-time chunking; or settings of
+        its ``RTCConfig``.
 
     Raises
     ------
     MissingDependency
         If LeRobot is not installed.
     BoundaryError
-        If the policy was trained on features or actions that the contract has not.
+        If the policy was trained on features or actions that the contract has not, or cannot do
+        real-time chunking that is asked for.
 
     """
 
@@ -66,6 +70,7 @@ class LeRobotPolicy:
         chunk: bool | None = None,
         task: str = '',
         device: str = 'cpu',
+        rtc: bool | Mapping[str, Any] = False,
     ) -> None:
         with needed(f'LeRobot is needed to run {path}', 'pip install lerobot'):
             from lerobot.configs.policies import PreTrainedConfig
@@ -99,6 +104,33 @@ class LeRobotPolicy:
                 'Wrong size of the actions (expected a policy with actions of '
                 f'{contract.action_size} numbers, got {", ".join(map(str, sizes))} in {path}).'
             )
+        self._delay, self._prefix = 0, np.empty((0, contract.action_size))
+        #: Whether it is told what is left of its last chunk.
+        self._continues = rtc is not False
+        if self._continues:
+            self._prepare_rtc({} if rtc is True else rtc)
+
+    def _prepare_rtc(self, settings: Any) -> None:
+        policy: Any = self._policy
+        if not (self._chunk and getattr(policy, 'supports_rtc', lambda: False)()):
+            raise BoundaryError(
+                'No real-time chunking (expected chunks of a policy of LeRobot that can continue '
+                f'them, such as smolvla or pi0, got {policy.config.type}, '
+                f'{"with" if self._chunk else "without"} chunks). Leave `rtc` out.'
+            )
+        from lerobot.policies.rtc.configuration_rtc import RTCConfig
+
+        try:
+            policy.config.rtc_config = RTCConfig(**settings)
+        except (TypeError, ValueError) as error:
+            raise BoundaryError(
+                f'Wrong rtc (expected true, or settings of RTCConfig, got {settings}): {error}.'
+            ) from error
+        policy.init_rtc_processor()
+
+    def condition(self, delay: int, prefix: Array) -> None:
+        """Continue what is left of the last chunk, if it does real-time chunking."""
+        self._delay, self._prefix = delay, prefix
 
     def instruct(self, instruction: str) -> None:
         """Tell it what the robot is to do, if the episode says it."""
@@ -117,12 +149,20 @@ class LeRobotPolicy:
         batch: dict[str, Any] = {'task': self._instruction}
         for name, value in self._keys.values(observation, '').items():
             batch[name] = torch.from_numpy(value).unsqueeze(0)
-        with torch.inference_mode():
+        continued: dict[str, Any] = {}
+        if self._continues and len(self._prefix):
+            # Its processors make of actions what it predicted, whatever they undo afterwards.
+            batch['action'] = torch.from_numpy(np.float32(self._prefix)).unsqueeze(0)
+        # Not inference_mode: real-time chunking takes gradients.
+        with torch.no_grad():
             batch = self._before(batch)
+            left = batch.pop('action', None)
+            if left is not None:
+                continued = {'inference_delay': self._delay, 'prev_chunk_left_over': left}
             if not self._chunk:
                 (action,) = _array(self._after(self._policy.select_action(batch)))
                 return np.asarray(action)
-            rows = self._policy.predict_action_chunk(batch)
+            rows = self._policy.predict_action_chunk(batch, **continued)
             # The processor undoes the normalisation of one action at a time.
             parts = [_array(self._after(rows[:, index])) for index in range(rows.shape[1])]
             return np.concatenate(parts)

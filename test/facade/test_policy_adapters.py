@@ -206,6 +206,17 @@ def test_a_lerobot_policy_keeps_its_own_queue_where_the_contract_has_no_chunks(a
     np.testing.assert_allclose(answers, by_hand(act), rtol=1e-4, atol=1e-5)
 
 
+def test_a_lerobot_policy_in_other_units_is_refused_and_can_be_converted(act: Path) -> None:
+    options = {
+        'features': {'observation.state': list(PLAIN)},
+        'action': {'scale': [1e-3, 1e-3]},
+    }
+    with pytest.raises(BoundaryError, match='another range .*any_range=true'):
+        make_policy(f'lerobot:{act}', CHUNKS, options)
+    policy = make_policy(f'lerobot:{act}', CHUNKS, {**options, 'any_range': True})
+    np.testing.assert_allclose(policy(SEEN), 1e3 * by_hand(act), rtol=1e-4, atol=1e-2)
+
+
 @pytest.mark.parametrize(
     ('options', 'says'),
     [

@@ -481,7 +481,8 @@ class Auditor:
                 self._half(*agent.halves.popitem(last=False)[1])
         while self._doubts:
             self._lacking_of[self._doubts.popleft()[1]] += 1
-        if self._unevidenced and ActuationEvidence not in self._began:
+        # Ours records it wherever there is some.
+        if self._unevidenced and not (self._recorders or ActuationEvidence in self._began):
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
         return AuditReport(

@@ -38,7 +38,12 @@ class LeRobotPolicy:
         The folder, with ``config.json``, the weights and the processors.
     features
         Field, fields to be put one after the other, or what is said of an
-        :class:`~boundary_env_ros.facade.policies.policy_keys.Input`, by feature.
+        :class:`~boundary_env_ros.facade.policies.policy_keys.InputKey`, by feature.
+    action
+        What is said of its actions, as of an
+        :class:`~boundary_env_ros.facade.policies.policy_keys.OutputKey`.
+    any_range
+        Whether an action may be far out of the bounds of the contract, where the gate limits it.
     chunk
         Whether it predicts whole chunks, and the runner executes of them what it is told to; else
         the policy keeps its own queue, and gives one action at a time. Default: chunks if the
@@ -56,8 +61,9 @@ class LeRobotPolicy:
     MissingDependency
         If LeRobot is not installed.
     BoundaryError
-        If the policy was trained on features or actions that the contract has not, or cannot do
-        real-time chunking that is asked for.
+        If the policy was trained on features or actions that the contract has not, answers an
+        observation far out of its bounds, as one in other units does, or cannot do real-time
+        chunking that is asked for.
 
     """
 
@@ -67,6 +73,8 @@ class LeRobotPolicy:
         path: Path,
         *,
         features: Mapping[str, Any] | None = None,
+        action: Mapping[str, Any] | None = None,
+        any_range: bool = False,
         chunk: bool | None = None,
         task: str = '',
         device: str = 'cpu',
@@ -97,7 +105,8 @@ class LeRobotPolicy:
                 f'looks back over {config.n_obs_steps}. With chunk=false it keeps them itself.'
             )
         self._task = self._instruction = task
-        self._keys = _keys(loaded, dict(config.input_features), features or {})
+        self._keys = _keys(loaded, dict(config.input_features), features or {}, action or {})
+        self._converts = bool(action)
         sizes = [math.prod(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
             raise BoundaryError(
@@ -109,6 +118,11 @@ class LeRobotPolicy:
         self._continues = rtc is not False
         if self._continues:
             self._prepare_rtc({} if rtc is True else rtc)
+        if not any_range:
+            example = self._keys.example()
+            answer = {'action': np.atleast_2d(self._predicted(example))}
+            self._keys.check_range(self._keys.actions(answer, example))
+            self.reset(0)
 
     def _prepare_rtc(self, settings: Any) -> None:
         policy: Any = self._policy
@@ -145,6 +159,13 @@ class LeRobotPolicy:
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return its action, or its chunk."""
+        rows = self._predicted(observation)
+        if not self._converts:
+            return rows
+        actions = self._keys.actions({'action': np.atleast_2d(rows)}, observation)
+        return actions if self._chunk else np.asarray(actions[0])
+
+    def _predicted(self, observation: Mapping[str, Array]) -> Array:
         torch = self._torch
         batch: dict[str, Any] = {'task': self._instruction}
         for name, value in self._keys.values(observation, '').items():
@@ -152,7 +173,10 @@ class LeRobotPolicy:
         continued: dict[str, Any] = {}
         if self._continues and len(self._prefix):
             # Its processors make of actions what it predicted, whatever they undo afterwards.
-            batch['action'] = torch.from_numpy(np.float32(self._prefix)).unsqueeze(0)
+            rows = (
+                self._keys.prefix_of(self._prefix, observation) if self._converts else self._prefix
+            )
+            batch['action'] = torch.from_numpy(np.float32(rows)).unsqueeze(0)
         # Not inference_mode: real-time chunking takes gradients.
         with torch.no_grad():
             batch = self._before(batch)
@@ -174,7 +198,10 @@ def _array(tensor: Any) -> Array:
 
 
 def _keys(
-    loaded: LoadedContract, wanted: Mapping[str, Any], declared: Mapping[str, Any]
+    loaded: LoadedContract,
+    wanted: Mapping[str, Any],
+    declared: Mapping[str, Any],
+    action: Mapping[str, Any],
 ) -> PolicyKeys:
     """Return what makes each feature of the fields, and has its size."""
     contract = loaded.contract
@@ -192,7 +219,7 @@ def _keys(
             **(_PICTURE if feature.startswith(IMAGE) else {}),
             **(said if isinstance(said, dict) else {'fields': said}),
         }
-    keys = PolicyKeys(contract, {'observation': parts, 'action': {'action': {}}})
+    keys = PolicyKeys(contract, {'observation': parts, 'action': {'action': action}})
     for feature, value in keys.values(keys.example(), '').items():
         shape = tuple(wanted[feature].shape)
         if math.prod(shape) != value.size:

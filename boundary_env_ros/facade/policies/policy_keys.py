@@ -324,7 +324,7 @@ class PolicyKeys:
                 f'The answer has another range (expected {self._names[worst]} about from '
                 f'{low[worst]:g} to {high[worst]:g}, got '
                 f'{actions[np.abs(actions[:, worst]).argmax(), worst]:g}). Say `degrees`, '
-                '`scale`, `mean`, `std` or `delta` in the mapping, or any_range=true.'
+                '`scale`, `mean`, `std` or `delta` of the action, or any_range=true.'
             )
 
     def _rows(self, key: str, answer: Mapping[str, Any]) -> Array:

@@ -20,7 +20,6 @@ from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.intervention import intervention_in
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import INSTRUCTION, Transition
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.vectors import Vector
@@ -114,7 +113,7 @@ class Session:
         self._world_name, self._world_arguments = world, world_arguments
         self._seed = seed
         self._options = {INSTRUCTION: instruction} if instruction else {}
-        self._realtime = contract.pacing is Pacing.REALTIME
+        self._realtime = not contract.is_lockstep
         self._numbers = tuple(
             spec for spec in contract.observation if not (spec.is_image or spec.is_document)
         )

@@ -13,7 +13,6 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import Verdict
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -106,7 +105,7 @@ def table(contract: Contract, results: Sequence[EpisodeResult]) -> str:
             ('  all else is what was recorded', 'the record does not react'),
         ]
     lines = [str(summary_of(contract, results)), '', *aligned(rows)]
-    if contract.pacing is Pacing.REALTIME:
+    if not contract.is_lockstep:
         lines += [
             '',
             'Actuation and reaction are of what was seen before a step was closed: at short',

@@ -44,7 +44,6 @@ from boundary_env_ros.core.records.endings import ABANDONED
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
@@ -493,7 +492,7 @@ class EmbeddedWorld(World):
 
 def _check(contract: Contract) -> None:
     """Refuse what needs more than this process."""
-    if contract.pacing is not Pacing.LOCKSTEP:
+    if not contract.is_lockstep:
         raise LinkError(
             'The embedded world runs in lockstep, and the contract says realtime. '
             "Pass pacing='lockstep'."

@@ -15,7 +15,6 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import with_instruction
 from boundary_env_ros.core.records.decision import Source
 from boundary_env_ros.core.records.endings import SUCCESS
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import INSTRUCTION, Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, PolicyLost
@@ -203,7 +202,7 @@ class Runner:
         self._stop = stop or threading.Event()
         self._source: Source = getattr(policy, 'source', Source.POLICY)
         self._inference = Inference(policy, contract, patience=plan.patience)
-        self._realtime = contract.pacing is Pacing.REALTIME
+        self._realtime = not contract.is_lockstep
         self._times: deque[float] = deque(maxlen=_RECENT)
         #: The newest pixels of each image field that the observations of an episode referred to.
         self.images: dict[str, Image] = {}

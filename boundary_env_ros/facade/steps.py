@@ -13,7 +13,7 @@ import numpy.typing as npt
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import ActionRequest, Source, Trigger, Verdict
-from boundary_env_ros.core.records.parts import KeyValue, Pacing
+from boundary_env_ros.core.records.parts import KeyValue
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.vectors import Vector
@@ -171,10 +171,10 @@ def action_request(
             f'{seen.agent!r}).'
         )
     step, following = seen.step + wanted.skipped + 1, newest.step + 1
-    if step > following or (step < following and contract.pacing is Pacing.LOCKSTEP):
+    if step > following or (step < following and contract.is_lockstep):
         raise LinkError(
             'Wrong step of the action (expected an action for step '
-            f'{following}{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, got '
+            f'{following}{"" if contract.is_lockstep else " or one before it"}, got '
             f'one for step {step}, {wanted.skipped} skipped after the observation of step '
             f'{seen.step}).'
         )

@@ -287,7 +287,7 @@ def check_actions(
             f'got {", ".join(actions)}).'
         )
     lacking = [agent for agent in to_act if agent not in actions]
-    if lacking and contract.pacing is Pacing.LOCKSTEP:
+    if lacking and contract.is_lockstep:
         raise InvalidAction(
             f'No action of {", ".join(lacking)}. In lockstep the world waits for {who}: '
             f'{", ".join(to_act)}.'

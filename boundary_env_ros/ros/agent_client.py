@@ -23,7 +23,6 @@ from boundary_env_ros.core.records.decision import (
 from boundary_env_ros.core.records.endings import ENVIRONMENT_LOST, OPERATOR_STOP
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent
 from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
@@ -564,7 +563,7 @@ class AgentClient:
     def _wait_for_transition(self, seconds: float) -> bool:
         safety = self._contract.safety
         patience = safety.environment_timeout + safety.policy_timeout + 2 * self._contract.period
-        if self._contract.pacing is Pacing.LOCKSTEP:
+        if self._contract.is_lockstep:
             patience += self._contract.lockstep_deadline
         until = time.monotonic() + seconds
         # Silence is judged by what has come, not by what was let in.

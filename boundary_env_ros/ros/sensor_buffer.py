@@ -11,7 +11,6 @@ import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.reading import Reading
@@ -56,7 +55,7 @@ class SensorBuffer:
         self._node, self._listener, self._arrived = node, listener, arrived
         self._framed: set[Input] = set()
         self._subscriptions: list[tuple[Any, int, Callable[[bytes, Any], bool]]] = []
-        lockstep = node.contract.pacing is Pacing.LOCKSTEP
+        lockstep = node.contract.is_lockstep
         for at in dict.fromkeys(item.at for item in listener.inputs):
             items = [item for item in listener.inputs if item.at == at]
             kind, topic = message_class(items[0].type), items[0].topic

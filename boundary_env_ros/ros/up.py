@@ -12,7 +12,6 @@ import time
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.silence import declaring_time
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.domain import own_domain
 from boundary_env_ros.ros.enclaves import enabled, require_security
@@ -115,7 +114,7 @@ def up(
             'Nodes on two machines cannot share a process (got --one-process and --on). Leave one '
             'of them out.'
         )
-    if one_process and not (simulated and loaded.contract.pacing is Pacing.LOCKSTEP):
+    if one_process and not (simulated and loaded.contract.is_lockstep):
         got = loaded.contract.pacing.name.lower() if simulated else 'no --simulated'
         raise BoundaryError(
             f'The nodes cannot share a process (expected --simulated and lockstep, got {got}): a '

@@ -19,7 +19,6 @@ from rclpy.parameter import Parameter
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import ActionRequest
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
@@ -233,7 +232,7 @@ class RosWorld(World):
     def send(self, actions: Mapping[str, Vector | StepRequest]) -> dict[str, ActionRequest]:
         """Send the actions, wait for nothing; see :meth:`.facade.world.World.send`."""
         check_open(self._own.closed)
-        if self._contract.pacing is Pacing.LOCKSTEP:
+        if self._contract.is_lockstep:
             return super().send(actions)
         return self._send({agent: as_request(action) for agent, action in actions.items()})
 
@@ -300,7 +299,7 @@ class RosWorld(World):
             if not (results and _is_closed(results[-1].transition, requests.get(agent)))
         ]
         done = [len(results) for agent, results in closed.items() if agent not in waiting]
-        if self._contract.pacing is Pacing.LOCKSTEP or (requests and not done):
+        if self._contract.is_lockstep or (requests and not done):
             return waiting
         ticks = min(done, default=1)
         return [agent for agent in waiting if len(closed[agent]) < ticks]

@@ -12,7 +12,6 @@ import unicodedata
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import Lookup, Picture
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.message_parts import unit_at
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
@@ -190,7 +189,7 @@ def _unwise_group(
 ) -> Iterator[tuple[KeyPath, str]]:
     # How long a driver holds a place by itself cannot be seen; in lockstep the world stands
     # still between two commands, and no driver's time runs out.
-    stays = any(map(math.isnan, group.safe)) or contract.pacing is Pacing.LOCKSTEP
+    stays = any(map(math.isnan, group.safe)) or contract.is_lockstep
     if group.driver_timeout is not None and not group.driver_timeout_probe and not stays:
         why = (
             f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '

@@ -34,7 +34,6 @@ from boundary_env_ros.core.contract.sources import (
     Source,
 )
 from boundary_env_ros.core.gate.rules.rule import SensorRule
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.message_paths import (
@@ -105,7 +104,7 @@ class _Check:
             self._reader(reader, path)
             # In lockstep the world stands still meanwhile: only its own time ages a message.
             is_rule = isinstance(reader, SensorRule)
-            if is_rule and contract.pacing is Pacing.LOCKSTEP:
+            if is_rule and contract.is_lockstep:
                 with self._at(*path, 'type'):
                     self._stamped(reader.type)
         for group in contract.action:

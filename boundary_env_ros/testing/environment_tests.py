@@ -15,7 +15,6 @@ from gymnasium.utils.env_checker import check_env
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import GateDecision
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
@@ -181,5 +180,5 @@ def _told(steps: Sequence[Seen]) -> list[object]:
 
 
 def _need_lockstep(contract: Contract) -> None:
-    if contract.pacing is not Pacing.LOCKSTEP:
+    if not contract.is_lockstep:
         skip('in realtime the world does not wait, and no two episodes are equal')

@@ -34,7 +34,6 @@ from boundary_env_ros.core.contract.sources import (
     publishers_of,
     Trajectory,
 )
-from boundary_env_ros.core.records.parts import Pacing
 
 #: Topics that are written by this package, or by ROS itself.
 _RESERVED_FOLDERS = ('boundary/', 'environment/', 'recorder/', 'safety_gate/')
@@ -281,7 +280,7 @@ def _topics(contract: Contract) -> Iterator[Fault]:
 
 def _fields(contract: Contract) -> Iterator[Fault]:
     """Ask for fields that pacing and gate allow, and for privileged ones that act on nothing."""
-    lockstep = contract.pacing is Pacing.LOCKSTEP
+    lockstep = contract.is_lockstep
     if lockstep and not contract.sim_time:
         hint = 'Lockstep holds the world still, which only simulated time can.'
         yield ('clock',), 'sim, with `pacing: lockstep`', 'ros', hint

@@ -1034,14 +1034,18 @@ class Contract:
         return tuple(value for group in self.action for value in getattr(group, attribute))
 
     @property
+    def is_lockstep(self) -> bool:
+        """Return whether the world stands still until a step was asked for."""
+        return self.pacing is Pacing.LOCKSTEP
+
+    @property
     def heartbeat(self) -> float | None:
         """
         Return the silence of the emergency stop, s, after which the robot stops; None: it may be.
 
         In lockstep the world stands still between two requests, however long that takes.
         """
-        realtime = self.pacing is Pacing.REALTIME
-        return self.safety.emergency_stop_heartbeat if realtime else None
+        return None if self.is_lockstep else self.safety.emergency_stop_heartbeat
 
     @property
     def angles(self) -> frozenset[int]:

@@ -19,7 +19,7 @@ from boundary_env_ros.core.records.clock_offsets import ClockBounds
 from boundary_env_ros.core.records.decision import GateDecision, GateStatus
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
-from boundary_env_ros.core.records.parts import Pacing, StepId
+from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     Kind,
@@ -69,7 +69,7 @@ class Setup:
     @property
     def lockstep(self) -> bool:
         """Whether the world moves only as it is asked to."""
-        return self.contract.pacing is Pacing.LOCKSTEP
+        return self.contract.is_lockstep
 
 
 @frozen

@@ -24,7 +24,6 @@ from boundary_env_ros.core.environment.environment_state import Outputs
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.records.lockstep import SimStepRequest
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 
@@ -53,7 +52,7 @@ class SharedWorld:
         self._environments = environments
         self._task = contract.task.name
         # In lockstep nothing happens between the first start and the last.
-        self._start_together = contract.pacing is Pacing.REALTIME
+        self._start_together = not contract.is_lockstep
         self._resets: dict[str, ResetWorld] = {}
         self._advances: dict[str, SimStepRequest] = {}
         self._starting = False
@@ -175,7 +174,7 @@ class SharedWorld:
 
 
 def _refuse_steps_of_each(contract: Contract) -> None:
-    realtime = contract.pacing is Pacing.REALTIME
+    realtime = not contract.is_lockstep
     for index, step in enumerate(contract.episode.reset.steps):
         if isinstance(step, WorldStep) or (isinstance(step, WaitStep) and realtime):
             continue

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.records import endings
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen
 
@@ -67,7 +66,7 @@ def sensors_lost(
         return {}
     max_age = buffer.quickest(view)
     timeout = contract.safety.robot_timeout
-    if max_age is not None and contract.pacing is Pacing.REALTIME:
+    if max_age is not None and not contract.is_lockstep:
         timeout = min(timeout, max_age / 2.0)
     if not _too_long(beats.robot, timeout, now):
         return {endings.SENSOR_LOST: why}
@@ -89,7 +88,7 @@ def silent(
         Whether, in lockstep, the world was asked to advance and has not answered.
 
     """
-    safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
+    safety, lockstep = contract.safety, contract.is_lockstep
     found: dict[str, str] = {}
     stuck = lockstep and _too_long(beats.own, contract.lockstep_deadline, now)
     # In lockstep a silent gate holds the world still, and nothing is lost until the deadline.
@@ -118,7 +117,7 @@ def silent(
 
 def policy_limit(contract: Contract) -> float:
     """Return the seconds after which an episode without an action ends as ``policy_lost``."""
-    realtime = contract.pacing is Pacing.REALTIME
+    realtime = not contract.is_lockstep
     return contract.safety.policy_timeout if realtime else contract.lockstep_deadline
 
 
@@ -132,7 +131,7 @@ def declaring_time(contract: Contract) -> float:
         safety.recorder_timeout,
         safety.policy_timeout,
     ]
-    if contract.pacing is Pacing.LOCKSTEP:
+    if contract.is_lockstep:
         waits.append(contract.lockstep_deadline)
     return max(waits) + _RECORDED_WITHIN
 

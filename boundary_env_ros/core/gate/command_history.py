@@ -21,7 +21,6 @@ from boundary_env_ros.core.gate.rules.measured import (
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.workspace import looks_back, Workspace
 from boundary_env_ros.core.records.decision import Measurement, SentCommand, Trigger, Verdict
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.vectors import short_way, Vector
 from boundary_env_ros.frozen import frozen, replace
@@ -287,7 +286,7 @@ class CommandHistory:
 
     @property
     def _lockstep(self) -> bool:
-        return self.contract.pacing is Pacing.LOCKSTEP
+        return self.contract.is_lockstep
 
     def _robot_time(self, now: ClockReading) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""

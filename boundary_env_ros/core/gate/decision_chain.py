@@ -22,7 +22,6 @@ from boundary_env_ros.core.records.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
 
@@ -45,7 +44,7 @@ class DecisionChain:
 
     def __init__(self, contract: Contract, judge: Judge) -> None:
         self._contract, self._judge = contract, judge
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._lockstep = contract.is_lockstep
         self._last: GateDecision | None = None
         # What the gate may remember of its commands: more than one where a lease, the gate or a
         # probe has ended.

@@ -10,7 +10,6 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.gate_events import Event
 from boundary_env_ros.core.gate.gate_state import ReducerState
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
@@ -79,7 +78,7 @@ class Gate:
 
         """
         state, decisions = self._reducer.step(self.state, event)
-        if clock is not None and self._contract.pacing is not Pacing.LOCKSTEP:
+        if clock is not None and not self._contract.is_lockstep:
             then = clock()
             late = (then.steady - event.now.steady) / NANOSECONDS
             if late > self._contract.safety.gate_lateness:

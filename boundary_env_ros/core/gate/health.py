@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.records.decision import ForeignPublishers
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
 
@@ -47,7 +46,7 @@ class Health:
         """Return it after the protecting timer has run."""
         # In lockstep the world stands still between two requests, however long that takes: what
         # the wall clock says would only make the record depend on it.
-        if self.contract.pacing is Pacing.LOCKSTEP:
+        if self.contract.is_lockstep:
             return self
         last, stood = self.ticked, 0
         if last is not None and now.ros.nanoseconds <= last.ros.nanoseconds:

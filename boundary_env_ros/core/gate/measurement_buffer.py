@@ -12,7 +12,6 @@ from boundary_env_ros.core.gate.rules.admission import switch_held
 from boundary_env_ros.core.gate.rules.limits import Need
 from boundary_env_ros.core.records.decision import Measurement, OPERATOR
 from boundary_env_ros.core.records.lockstep import Advanced, awaited
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import age_in_words, age_of, ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
@@ -88,7 +87,7 @@ class SensorReadings:
         age = age_of(latest.captured, now)
         # In lockstep the world stands still while the policy thinks: only its own time ages what
         # it measured.
-        if self.contract.pacing is not Pacing.LOCKSTEP:
+        if not self.contract.is_lockstep:
             received = (now.steady - latest.received_steady) / NANOSECONDS
             # The worse of the two: a topic that is punctual with old data is as stale as a silent
             # one, and a stamp from the future is no better than one from the past.

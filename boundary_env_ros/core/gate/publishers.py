@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.records.decision import OPERATOR
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.frozen import frozen
@@ -185,7 +184,7 @@ class ReliedOn:
 
 def relied_on(contract: Contract) -> dict[str, ReliedOn]:
     """Return the topics that the rules of the gate go by; their silence stops the robot."""
-    realtime = contract.pacing is Pacing.REALTIME
+    realtime = not contract.is_lockstep
     limits: dict[str, float] = {n: need.most for n, need in Limits(contract).needs.items()}
     if contract.safety.operator is not None:
         limits[OPERATOR] = contract.safety.operator.timeout

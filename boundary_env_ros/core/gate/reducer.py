@@ -65,7 +65,6 @@ from boundary_env_ros.core.records.decision import (
     UNHEARD,
     Verdict,
 )
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RequestRejected, ResultCode
@@ -96,7 +95,7 @@ class Reducer:
         self._contract = contract
         self._agent = agent
         self._version = software_version
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._lockstep = contract.is_lockstep
         self._foreign = contract.safety.foreign_publisher
         self._judge = Judge(contract, digest=digest)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.records.latency import STAGES, STEADY_IN_LOCKSTEP
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
 from boundary_env_ros.evidence.episodes import LATE_STAGES
@@ -147,7 +146,7 @@ def _latency(
     if expected:
         yield 'latency.unseen', {'actuation': missed / expected}
     for stage, durations in record.stages.items():
-        if contract.pacing is Pacing.LOCKSTEP and stage in STEADY_IN_LOCKSTEP:
+        if contract.is_lockstep and stage in STEADY_IN_LOCKSTEP:
             # How busy the computer was; the world waited.
             continue
         if stage in LATE_STAGES:

@@ -43,7 +43,6 @@ from boundary_env_ros.core.environment.step_timing import StepTiming
 from boundary_env_ros.core.records.decision import GateDecision, GateStatus
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.lockstep import SimStepRequest
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import (
     ActuationEvidence,
     PrivilegedObservation,
@@ -147,7 +146,7 @@ class AgentEnvironment:
             # A world may say of itself what it likes, and stands still meanwhile.
             (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD, 0),
         ):
-            if kind is not msg.SimStepResponse or contract.pacing is Pacing.LOCKSTEP:
+            if kind is not msg.SimStepResponse or contract.is_lockstep:
                 place = node.topic_of(agent, topic)
                 node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE, most=most)
         for service, name, callback in (
@@ -378,7 +377,7 @@ class EnvironmentNode(ContractNode):
         """Start the timers, all on the steady clock: the period, the watch, the heartbeat."""
         period = self.contract.period
         self.active = True
-        if self.contract.pacing is Pacing.REALTIME:
+        if not self.contract.is_lockstep:
             self._ticks = self.every(period, self._on_tick)
         self.every(max(period, OFTEN) / _WATCHES_A_PERIOD, self._on_watch)
         # Every step says besides where the episode stands.

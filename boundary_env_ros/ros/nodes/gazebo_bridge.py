@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.model import WorldStep
 from boundary_env_ros.core.environment.arrivals import refuse_long
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.records.lockstep import SimStepRequest
-from boundary_env_ros.core.records.parts import NamedValues, Pacing
+from boundary_env_ros.core.records.parts import NamedValues
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -207,7 +207,7 @@ class GazeboBridge(ContractNode):
 
     @property
     def _lockstep(self) -> bool:
-        return self.contract.pacing is Pacing.LOCKSTEP
+        return self.contract.is_lockstep
 
     def world_time(self) -> int:
         """Return the time of the world as far as it was heard, ns."""

@@ -59,7 +59,6 @@ from boundary_env_ros.core.records.decision import (
     Verdict,
 )
 from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -271,7 +270,7 @@ class SafetyGate(ContractNode):
         ):
             most = most_of_request(contract) if kind is msg.ActionRequest else MOST_BYTES
             self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE, most=most)
-        if contract.pacing is Pacing.LOCKSTEP:
+        if contract.is_lockstep:
             advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
             self.add_subscription(
                 msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE
@@ -356,7 +355,7 @@ class SafetyGate(ContractNode):
                     'let it stop before the gate is deactivated.'
                 )
                 return
-            if self.contract.pacing is Pacing.REALTIME:  # in lockstep the world stands still
+            if not self.contract.is_lockstep:  # in lockstep the world stands still
                 time.sleep(safety.gate_period)
                 for subscription in (*self._stops, *self._sensors):
                     let_in(subscription, _AT_ONCE)
@@ -478,7 +477,7 @@ class SafetyGate(ContractNode):
             self._latest = max(self._latest, since)
             patience = self.contract.safety.environment_timeout
             usual = self.contract.safety.gate_period + patience / 2.0
-            if self.contract.pacing is Pacing.LOCKSTEP and since > usual:
+            if self.contract.is_lockstep and since > usual:
                 # It stood still, as beside a slow world on its executor, and has heard nobody:
                 # what waits is let in before a silence is judged.
                 self._ticked = time.monotonic_ns() + round(patience * NANOSECONDS)
@@ -511,7 +510,7 @@ class SafetyGate(ContractNode):
             return
         for decision in decisions:
             self._send_one(decision)
-            self._world_moves = self.contract.pacing is Pacing.LOCKSTEP
+            self._world_moves = self.contract.is_lockstep
             self._tally[decision.verdict] += 1
             if decision.verdict is not Verdict.ADMITTED:
                 self._log(decision)
@@ -580,7 +579,7 @@ class SafetyGate(ContractNode):
     def _unheard(self) -> str:
         """Return, and log, which commands of an armed gate reach no driver, and why."""
         held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
-        if self.contract.pacing is Pacing.LOCKSTEP or not held:
+        if self.contract.is_lockstep or not held:
             return ''
         said = []
         for group in self.contract.action:
@@ -613,7 +612,7 @@ class SafetyGate(ContractNode):
     def _relied_on(self) -> dict[str, ReliedOn]:
         """Return the topics that the gate goes by."""
         contract, found = self.contract, relied_on(self.contract)
-        if contract.pacing is Pacing.LOCKSTEP:
+        if contract.is_lockstep:
             patience = None
             found[names.SIM_STEP_RESPONSE] = ReliedOn()
         else:

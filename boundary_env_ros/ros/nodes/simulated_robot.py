@@ -21,7 +21,7 @@ from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.gate.rules.document_rules import published
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.lockstep import SimStepRequest
-from boundary_env_ros.core.records.parts import NamedValues, Pacing, StepId
+from boundary_env_ros.core.records.parts import NamedValues, StepId
 from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -125,7 +125,7 @@ class SimulatedRobotNode(ContractNode):
         self._clock_publisher = None
         if contract.sim_time:
             self._clock_publisher = self.add_publisher(ClockMessage, '/clock', 10)
-        if contract.pacing is Pacing.LOCKSTEP:
+        if contract.is_lockstep:
             self._advanced = {
                 agent: self.add_publisher(
                     msg.SimStepResponse,
@@ -169,7 +169,7 @@ class SimulatedRobotNode(ContractNode):
         self._steady = self.clock.now().steady
         if self._pushed:
             self.every(_PUSH_PERIOD, self._push)
-        if self.contract.pacing is Pacing.REALTIME:
+        if not self.contract.is_lockstep:
             self._catch_up_to(self._target())
             self.every(_REALTIME_PERIOD, self._on_timer)
             self._stop.beat()
@@ -286,7 +286,7 @@ class SimulatedRobotNode(ContractNode):
         topics = json_documents.topics(self.contract, agent)
         if not topics:
             return
-        if self.contract.pacing is Pacing.LOCKSTEP:
+        if self.contract.is_lockstep:
             place = self.contract.topic_of(agent, names.GATE_DECISION)
             hear = partial(self._on_decision, topics)
             self.add_subscription(msg.GateDecision, place, hear, names.RECORD, raw=True)
@@ -318,7 +318,7 @@ class SimulatedRobotNode(ContractNode):
 
     def _arrival(self) -> int:
         """Return the time of a command's arrival; the world is brought up to it first."""
-        if self.contract.pacing is Pacing.REALTIME:
+        if not self.contract.is_lockstep:
             self._on_timer()
         return self._now
 
@@ -377,7 +377,7 @@ class SimulatedRobotNode(ContractNode):
     def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:
             raise RequestRejected('The robot is not active. Activate it.', ResultCode.NOT_ACTIVE)
-        if self.contract.pacing is Pacing.REALTIME:
+        if not self.contract.is_lockstep:
             self._on_timer()
         self._pending.clear()
         answer = self.robot.reset(

@@ -19,7 +19,6 @@ from boundary_env_ros.core.records.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.json_documents import checker, Json, read, text_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RecordError
@@ -62,7 +61,7 @@ class DocumentRules:
         self._groups = {group.name: group for group in contract.documents}
         self._faults = {group.name: checker(group.schema) for group in contract.documents}
         self._period = contract.period
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._lockstep = contract.is_lockstep
 
     def refusals(self, request: ActionRequest) -> tuple[RuleResult, ...]:
         """Refuse documents that the contract does not know, or whose schema they do not fit."""

@@ -41,7 +41,6 @@ from boundary_env_ros.core.records.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import replace
 
@@ -77,7 +76,7 @@ class Judge:
 
     def __init__(self, contract: Contract, *, digest: str) -> None:
         self._contract, self._digest = contract, digest
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._lockstep = contract.is_lockstep
         self.limits = Limits(contract)
         self.documents = DocumentRules(contract)
         self._tightened: tuple[RuntimeLimits, Limits] = RuntimeLimits(), self.limits

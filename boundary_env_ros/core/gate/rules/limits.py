@@ -19,7 +19,6 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.sources import Trajectory
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
 from boundary_env_ros.core.records.decision import ALIVE, EMERGENCY_STOP, FEEDBACK, Measurement
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.sources.reading import is_fresh, is_measured
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen, replace
@@ -129,7 +128,7 @@ class Limits:
     ) -> None:
         self.contract = contract
         self.groups = groups = contract.action
-        self.lockstep, self.period = contract.pacing is Pacing.LOCKSTEP, contract.period
+        self.lockstep, self.period = contract.is_lockstep, contract.period
         self.lockstep_deadline = contract.lockstep_deadline
         self.safety = contract.safety
         if command_timeout is not None:

@@ -21,7 +21,6 @@ import math
 from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.records.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.rules.audit_rule import (
@@ -125,7 +124,7 @@ def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
 @of_decision('inputs-recomputed', contract=True, near=True)
 def _silence_recomputed(link: DecisionLink) -> Found:
     decision, last, limits = link.decision, link.obeyed, known(link.terms)
-    if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:
+    if limits.contract.is_lockstep or decision.verdict is Verdict.REJECTED:
         return
     if (
         last is None
@@ -145,7 +144,7 @@ def _silence_recomputed(link: DecisionLink) -> Found:
 @of_decision('inputs-recomputed', contract=True)
 def _decided(link: DecisionLink) -> Found:
     decision, contract = link.decision, known(link.terms).contract
-    if contract.pacing is not Pacing.REALTIME:
+    if contract.is_lockstep:
         return
     if decision.trigger is Trigger.REQUEST:
         yield from unlike('decided', decision.received, decision.decided, 'as `received`')

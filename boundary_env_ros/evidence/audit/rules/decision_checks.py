@@ -22,7 +22,6 @@ from boundary_env_ros.core.records.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.audit_rule import (
@@ -230,7 +229,7 @@ def _foreign(decision: GateDecision) -> dict[str, int]:
 @of_decision('inputs-recomputed', contract=True)
 def _tick_recomputed(link: DecisionLink) -> Found:
     decision, last = link.decision, link.ticked
-    if known(link.terms).contract.pacing is not Pacing.REALTIME:
+    if known(link.terms).contract.is_lockstep:
         return
     for name in ('since_tick', 'since_environment'):
         seconds = getattr(decision.inputs, name)
@@ -254,7 +253,7 @@ def _tick_recomputed(link: DecisionLink) -> Found:
 def _heard_since(link: DecisionLink) -> Found:
     decision, last = link.decision, link.before
     if (
-        known(link.terms).contract.pacing is not Pacing.REALTIME
+        known(link.terms).contract.is_lockstep
         or last is None
         or decision.sequence != last.sequence + 1
     ):
@@ -275,7 +274,7 @@ def _clock_recomputed(link: DecisionLink) -> Found:
         or decision.verdict not in MOVING
         # A robot at rest is not told to stop at every run of the timer.
         or last.verdict is Verdict.STOPPED
-        or contract.pacing is not Pacing.REALTIME
+        or contract.is_lockstep
         or contract.sim_time
         or begins_anew(last, decision)
     ):
@@ -302,7 +301,7 @@ def _measurement_age(link: DecisionLink) -> Found:
     for i, measurement in enumerate(decision.inputs.measurements):
         if not measurement.received_steady:
             continue
-        if known(link.terms).contract.pacing is Pacing.LOCKSTEP:
+        if known(link.terms).contract.is_lockstep:
             # Only simulated time ages what was measured.
             age = age_of(measurement.captured, decision.decided)
         else:

@@ -152,7 +152,7 @@ def _period_kept(context: StepContext) -> Found:
     if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
         return
     # A machine may be late, and what ends an episode from outside waits for no advance.
-    if contract.pacing is not Pacing.LOCKSTEP or now.ending:
+    if not contract.is_lockstep or now.ending:
         return
     passed = (now.closed.ros.nanoseconds - earlier.closed.ros.nanoseconds) / NANOSECONDS
     if abs(passed - contract.period) > contract.period / 4.0:

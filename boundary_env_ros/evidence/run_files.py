@@ -54,6 +54,9 @@ from boundary_env_ros.storage.yaml_text import MOST_BYTES
 #: The distribution of this package, as :func:`.installed_tasks` spells it.
 _OURS = 'boundary-env-ros'
 
+#: What shows that a command was executed.
+EVIDENCE_TYPE = 'boundary_env_ros/msg/ActuationEvidence'
+
 #: Records that cannot be read, of which is kept why.
 NAMED = 5
 
@@ -124,12 +127,13 @@ class Run:
         """
         Return the type of each topic that has messages; empty if there are no raw messages.
 
-        A topic of switches that did not move is there too: silence says something on it.
+        A topic of switches that did not move, or of evidence, is there too: silence says something
+        on it.
         """
         there = {
             name: kind
             for (name, kind), messages in self._counts.items()
-            if messages or kind == STOP_TYPE
+            if messages or kind in (STOP_TYPE, EVIDENCE_TYPE)
         }
         return there if set(there.values()) - {CHAIN_TYPE, *RECORDS} else {}
 

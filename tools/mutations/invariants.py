@@ -1133,7 +1133,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep only the time of the world ages what it measured',
         SENSES,
-        '        if self.contract.pacing is not Pacing.LOCKSTEP:\n            received',
+        '        if not self.contract.is_lockstep:\n            received',
         '        if True:\n            received',
         (
             _LOCKSTEP + 'a_thinking_policy_is_not_silent_while_the_world_stands_still',

@@ -69,6 +69,7 @@ from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import Mismatch
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.run_files import EVIDENCE_TYPE
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
@@ -155,6 +156,8 @@ class Auditor:
         # The raw auditor looks at the same: a hole that is filled is none for it either.
         self._holes = Holes(holes)
         self._recorders = frozenset(t for t, kind in (topics or {}).items() if kind == RECORDER)
+        # A topic on which nothing came stands in a record, too.
+        self._has_evidence = EVIDENCE_TYPE in (topics or {}).values()
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
@@ -481,8 +484,7 @@ class Auditor:
                 self._half(*agent.halves.popitem(last=False)[1])
         while self._doubts:
             self._lacking_of[self._doubts.popleft()[1]] += 1
-        # Ours records it wherever there is some.
-        if self._unevidenced and not (self._recorders or ActuationEvidence in self._began):
+        if self._unevidenced and not self._has_evidence:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
         return AuditReport(
@@ -582,7 +584,7 @@ class Auditor:
             of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), memory.EPISODES
         )
         self._look_for_leaks(agent, now)
-        if ActuationEvidence not in self._began and self._terms is not None and not self._alone:
+        if not (self._has_evidence or self._terms is None or self._alone):
             answer = None if now.actuated is not None else now.answer
             if answer is not None and whole.shows(answer, self._terms.contract):
                 self._unevidenced = True

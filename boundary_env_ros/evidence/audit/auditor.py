@@ -801,6 +801,7 @@ class Auditor:
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
+        self._has_evidence = True
         agent = self._agents[evidence.id.agent]
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)

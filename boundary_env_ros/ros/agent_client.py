@@ -488,7 +488,7 @@ class AgentClient:
         answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, spin=spin)
         if answer is None:
             raise LinkTimeout(
-                f'No answer of {whom} within {time.monotonic() - begun:.3g} s. '
+                f'No answer of {whom} within {max(0.0, deadline - begun):.3g} s. '
                 'Is the node active, and alive?'
             )
         if answer.result.code:

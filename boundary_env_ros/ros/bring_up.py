@@ -199,7 +199,7 @@ def _refused(node: Node, transition: int, state: str) -> LinkError:
 
 def _late(node: Node, task: str) -> LinkTimeout:
     return LinkTimeout(
-        f'The node {node.place}, which {task}, does not answer in time. It '
-        f'starts, or hangs: on a busy machine start it again with less beside it.\n'
+        f'The node {node.place}, which {task}, hangs, or has too little of this machine: it does '
+        'not answer in time.\n'
         f'{node.last_words()}'.rstrip()
     )

@@ -77,7 +77,7 @@ def test_a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either(
             [told] = node.set_parameters([Parameter('stricter.high', value=[0.05, 1.5])])
             assert told.successful, told.reason
             sent: list[Any] = []
-            [output] = node._outputs
+            [output] = node._outputs.values()
             monkeypatch.setattr(output, 'publish', lambda fields, _: sent.append(fields['data']))
             now = node.clock.now()
             decision = GateDecision(

@@ -37,7 +37,7 @@ class Listening:
     """A node that is being configured; what a middleware would hand over is handed over here."""
 
     def __init__(self, pacing: Pacing) -> None:
-        self.contract = SimpleNamespace(pacing=pacing)
+        self.contract = SimpleNamespace(pacing=pacing, is_lockstep=pacing is Pacing.LOCKSTEP)
         self.callbacks: list[tuple[str, Any]] = []
         self.depths: list[int] = []
         self.warnings: list[str] = []

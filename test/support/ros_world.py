@@ -42,6 +42,7 @@ from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, message_class
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.key_file import key_file
 from boundary_env_ros.ros.processes import (
     isolated_environment,
     NodeProcess,
@@ -152,7 +153,12 @@ def reserved_domain() -> Iterator[int]:
                 continue
             if ports_in_use(domain):
                 continue
-            yield domain
+            # A key that an earlier boundary left would be found by nodes that have none.
+            key_file(domain).unlink(missing_ok=True)
+            try:
+                yield domain
+            finally:
+                key_file(domain).unlink(missing_ok=True)
             return
     raise RuntimeError(f'Expect a free domain in {DOMAINS}, actually: none.')
 

@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.imported import imported_from, is_import
 from boundary_env_ros.core.records.parts import Pacing
-from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -53,9 +53,6 @@ from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
 #: The distribution of this package, as :func:`.installed_tasks` spells it.
 _OURS = 'boundary-env-ros'
-
-#: What shows that a command was executed.
-EVIDENCE_TYPE = 'boundary_env_ros/msg/ActuationEvidence'
 
 #: Records that cannot be read, of which is kept why.
 NAMED = 5
@@ -133,7 +130,7 @@ class Run:
         there = {
             name: kind
             for (name, kind), messages in self._counts.items()
-            if messages or kind in (STOP_TYPE, EVIDENCE_TYPE)
+            if messages or kind == STOP_TYPE or RECORDS.get(kind) is ActuationEvidence
         }
         return there if set(there.values()) - {CHAIN_TYPE, *RECORDS} else {}
 

@@ -129,8 +129,9 @@ class CommandTopic:
                 let_in(each, _AT_ONCE)
         finally:
             self._found = None
-        answers = any(found) and self._replies.due(time.monotonic_ns())
-        if answers < any(found):
+        differs = any(found)
+        answers = differs and self._replies.due(time.monotonic_ns())
+        if differs and not answers:
             words = (
                 f'Who publishes on {self._topic} answers each stop, as a second gate does '
                 '(expected one gate). Stop one of the two.'

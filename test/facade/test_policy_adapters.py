@@ -126,49 +126,62 @@ def test_a_model_on_another_observation_is_refused(tmp_path: Path) -> None:
 PLAIN = ('pose', 'goal')
 
 
-@pytest.fixture(scope='module')
-def act(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with an untrained ACT, as LeRobot saves it with its processors."""
-    pytest.importorskip('lerobot.policies.act.modeling_act', reason='needs LeRobot')
+def learned() -> dict[str, Any]:
+    """Return what every untrained policy here is said to have learned: its features and chunks."""
     from lerobot.configs.types import FeatureType, PolicyFeature
-    from lerobot.policies.act.configuration_act import ACTConfig
-    from lerobot.policies.act.modeling_act import ACTPolicy
-    from lerobot.policies.factory import make_pre_post_processors
-    import torch
 
     height, width, channels = SPACE['front'].shape or (0, 0, 0)
-    config = ACTConfig(
-        input_features={
+    return {
+        'input_features': {
             'observation.state': PolicyFeature(type=FeatureType.STATE, shape=(5,)),
             'observation.images.front': PolicyFeature(
                 type=FeatureType.VISUAL, shape=(channels, height, width)
             ),
         },
-        output_features={'action': PolicyFeature(type=FeatureType.ACTION, shape=(2,))},
-        chunk_size=6,
-        n_action_steps=6,
+        'output_features': {'action': PolicyFeature(type=FeatureType.ACTION, shape=(2,))},
+        'chunk_size': 6,
+        'n_action_steps': 6,
+        'device': 'cpu',
+    }
+
+
+def save(kind: Any, config: Any, folder: Path, statistics: dict[str, Any]) -> None:
+    """Save an untrained policy and its processors as LeRobot does."""
+    from lerobot.policies.factory import make_pre_post_processors
+    import torch
+
+    torch.manual_seed(0)
+    kind(config).save_pretrained(folder)
+    statistics = {
+        'observation.state': {'mean': torch.zeros(5), 'std': torch.ones(5)},
+        'action': {'mean': torch.full((2,), 0.25), 'std': torch.full((2,), 0.5)},
+        **statistics,
+    }
+    for processor in make_pre_post_processors(config, dataset_stats=statistics):
+        processor.save_pretrained(folder)
+
+
+@pytest.fixture(scope='module')
+def act(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an untrained ACT, as LeRobot saves it with its processors."""
+    pytest.importorskip('lerobot.policies.act.modeling_act', reason='needs LeRobot')
+    from lerobot.policies.act.configuration_act import ACTConfig
+    from lerobot.policies.act.modeling_act import ACTPolicy
+    import torch
+
+    *_, channels = SPACE['front'].shape or (0,)
+    config = ACTConfig(
+        **learned(),
         dim_model=32,
         n_heads=2,
         dim_feedforward=32,
         n_encoder_layers=1,
         use_vae=False,
         pretrained_backbone_weights=None,
-        device='cpu',
     )
-    torch.manual_seed(0)
+    pixels = {'mean': torch.zeros(channels, 1, 1), 'std': torch.ones(channels, 1, 1)}
     folder = tmp_path_factory.mktemp('act')
-    ACTPolicy(config).save_pretrained(folder)
-    ones = {'mean': torch.full((2,), 0.25), 'std': torch.full((2,), 0.5)}
-    statistics = {
-        'observation.state': {'mean': torch.zeros(5), 'std': torch.ones(5)},
-        'observation.images.front': {
-            'mean': torch.zeros(channels, 1, 1),
-            'std': torch.ones(channels, 1, 1),
-        },
-        'action': ones,
-    }
-    for processor in make_pre_post_processors(config, dataset_stats=statistics):
-        processor.save_pretrained(folder)
+    save(ACTPolicy, config, folder, {'observation.images.front': pixels})
     return folder
 
 
@@ -243,12 +256,9 @@ def smolvla(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with an untrained SmolVLA, its language model and its words made here."""
     for package in ('lerobot.policies.smolvla.modeling_smolvla', 'transformers', 'num2words'):
         pytest.importorskip(package, reason='needs LeRobot')
-    from lerobot.configs.types import FeatureType, PolicyFeature
-    from lerobot.policies.factory import make_pre_post_processors
     from lerobot.policies.smolvla.configuration_smolvla import SmolVLAConfig
     from lerobot.policies.smolvla.modeling_smolvla import SmolVLAPolicy
     from tokenizers import models, pre_tokenizers, Tokenizer
-    import torch
     import transformers
 
     folder = tmp_path_factory.mktemp('smolvla')
@@ -296,32 +306,15 @@ def smolvla(tmp_path_factory: pytest.TempPathFactory) -> Path:
         image_token_id=table['<image>'],
         pad_token_id=0,
     ).save_pretrained(folder / 'words')
-    height, width, channels = SPACE['front'].shape or (0, 0, 0)
     config = SmolVLAConfig(
-        input_features={
-            'observation.state': PolicyFeature(type=FeatureType.STATE, shape=(5,)),
-            'observation.images.front': PolicyFeature(
-                type=FeatureType.VISUAL, shape=(channels, height, width)
-            ),
-        },
-        output_features={'action': PolicyFeature(type=FeatureType.ACTION, shape=(2,))},
-        chunk_size=6,
-        n_action_steps=6,
+        **learned(),
         resize_imgs_with_padding=(32, 32),
         vlm_model_name=str(folder / 'words'),
         num_vlm_layers=2,
         tokenizer_max_length=8,
-        device='cpu',
         push_to_hub=False,
     )
-    torch.manual_seed(0)
-    SmolVLAPolicy(config).save_pretrained(folder)
-    statistics = {
-        'observation.state': {'mean': torch.zeros(5), 'std': torch.ones(5)},
-        'action': {'mean': torch.full((2,), 0.25), 'std': torch.full((2,), 0.5)},
-    }
-    for processor in make_pre_post_processors(config, dataset_stats=statistics):
-        processor.save_pretrained(folder)
+    save(SmolVLAPolicy, config, folder, {})
     return folder
 
 

@@ -741,7 +741,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep a step is a period, however long it took',
         OUTPUT,
-        '        if self.out is None or self._lockstep:',
+        '        if self.out is None or self.contract.is_lockstep:',
         '        if self.out is None:',
         (_LOCKSTEP + 'the_rate_is_that_of_one_period_however_long_the_policy_thought',),
     ),
@@ -1351,8 +1351,8 @@ _REST = (
     Mutation(
         'To hold and to stop never follow a sensor',
         OUTPUT,
-        '        if may_depart and not self._lockstep and not by_timer:',
-        '        if may_depart and not self._lockstep:',
+        '        if may_depart and not self.contract.is_lockstep and not by_timer:',
+        '        if may_depart and not self.contract.is_lockstep:',
         (_REPUBLISH + 'holding_never_follows_what_the_robot_does_of_its_own_accord',),
     ),
     Mutation(

@@ -127,7 +127,7 @@ class Environment:
         """Return whether what the sensors sent matters to the deadlines that are due."""
         state = self.state
         if state.running:
-            return state.setup.lockstep and bool(stepping.parties_lost(state, now))
+            return state.setup.contract.is_lockstep and bool(stepping.parties_lost(state, now))
         return state.reset is not None or bool(state.actuation.pending)
 
 
@@ -136,7 +136,7 @@ class Environment:
 
 def _on_message(state: EnvironmentState, event: MessageArrived) -> Step:
     arrivals, heartbeats = state.arrivals, state.heartbeats
-    if state.setup.lockstep:
+    if state.setup.contract.is_lockstep:
         arrivals = arrivals.after(event.topic, event.captured, event.count)
     # Transforms come from others than its drivers, too; many messages arrive at one instant.
     if event.steady != heartbeats.robot and event.topic not in state.setup.contract.tf_topics:
@@ -216,7 +216,7 @@ def _on_advance(state: EnvironmentState, event: WorldAdvanced) -> Step:
 
 
 def _on_step(state: EnvironmentState, event: StepDue) -> Step:
-    if not state.running or state.setup.lockstep:
+    if not state.running or state.setup.contract.is_lockstep:
         return state, ()
     return stepping.close(state, event.now, late=event.late)
 
@@ -225,7 +225,7 @@ def _on_deadlines(state: EnvironmentState, event: DeadlinesDue) -> Step:
     now = event.now
     if state.reset is not None:
         return starting.check_deadlines(state, now)
-    stands = state.running and state.setup.lockstep
+    stands = state.running and state.setup.contract.is_lockstep
     found = stepping.parties_lost(state, now) if stands else {}
     return stepping.close(state, now, found) if found else (state, ())
 

@@ -66,11 +66,6 @@ class Setup:
     software_version: str
     name: str = 'environment'
 
-    @property
-    def lockstep(self) -> bool:
-        """Whether the world moves only as it is asked to."""
-        return self.contract.is_lockstep
-
 
 @frozen
 class EnvironmentState:

@@ -177,7 +177,7 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
         reset, asked = reset.start(now)
         state = replace(state, reset=reset)
         outputs += (*asked, status(state, now)) if reset.prompt else asked
-    if setup.lockstep and isinstance(reset.step, WaitStep):
+    if setup.contract.is_lockstep and isinstance(reset.step, WaitStep):
         # The world stands still, and what is waited for comes only if it moves.
         if state.advance is None:
             return state.asking(period, now, outputs)
@@ -188,7 +188,7 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
     state = replace(state, reset=reset)
     outputs += asked
     if reset.finished is None:
-        waits = setup.lockstep and isinstance(reset.step, WaitStep)
+        waits = setup.contract.is_lockstep and isinstance(reset.step, WaitStep)
         return state.asking(period, now) if waits and not outputs else (state, tuple(outputs))
     if not reset.supplied:
         try:
@@ -198,7 +198,7 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
             state, failed = fail(state, str(error), now)
             return state, (*outputs, *failed)
         state = replace(state, buffer=buffer, reset=replace(reset, supplied=True))
-        if setup.lockstep:
+        if setup.contract.is_lockstep:
             return state.asking(max(reset.procedure.settle, period), now, outputs)
     if lacking(state, now):
         return state, tuple(outputs)
@@ -297,7 +297,7 @@ def lacking(state: EnvironmentState, now: ClockReading, *, alone: bool = False) 
     if reset.answer is None or reset.finished is None:
         return (reset.waiting_for(buffer.missing), *delayed_by)
     found: list[str] = []
-    if state.setup.lockstep:
+    if state.setup.contract.is_lockstep:
         if state.advanced is None:
             return ('the world to settle (SimStepResponse)', *delayed_by)
         found += state.arrivals.awaited(state.advanced)

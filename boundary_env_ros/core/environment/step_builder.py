@@ -129,7 +129,7 @@ def close_step(
         verdict=decision.verdict if decision else None,
         decisions=decisions,
         decision=index,
-        overrun=not (decision or setup.lockstep) and contract.has_turn(id_.agent, id_.step),
+        overrun=not (decision or contract.is_lockstep) and contract.has_turn(id_.agent, id_.step),
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
         terminated=kind is EndingKind.TERMINATED,
@@ -146,11 +146,11 @@ def close_step(
         diagnostics=tuple(_diagnostics(id_.step, contract, state.gaps, endings)),
     )
     clocks = state.clocks
-    if offsets is None and not setup.lockstep:
+    if offsets is None and not contract.is_lockstep:
         clocks, offsets = after_step(clocks, closed)
     if offsets:
         closed = replace(closed, diagnostics=(*closed.diagnostics, *as_diagnostics(offsets)))
-    latency = measure(closed, contract.latency_budget, lockstep=setup.lockstep)
+    latency = measure(closed, contract.latency_budget, lockstep=contract.is_lockstep)
     episode = state.episode.stepped()
     if kind is not None:
         episode = episode.end(ending=ending, kind=kind, declared_by=declared_by, message=message)

@@ -40,7 +40,7 @@ def on_decision(state: EnvironmentState, event: Decided) -> Step:
         return state, ()
     if asked:
         state = state.with_heartbeats(policy=now.steady)
-    if not state.setup.lockstep or state.advance is not None:
+    if not state.setup.contract.is_lockstep or state.advance is not None:
         return state, ()
     # What moves the world is the last command, which need not be an answer to the request: an
     # operator may have taken over.
@@ -87,7 +87,7 @@ def close(
     view = state.buffer.view(state.episode.at(state.episode.id.step + 1), at)
     lost = sensors_lost(setup.contract, state.heartbeats, state.buffer, view, at)
     endings = {ending: (setup.name, why) for ending, why in lost.items()}
-    if not setup.lockstep:
+    if not setup.contract.is_lockstep:
         endings |= parties_lost(state, at)
     state, transition, evidence = close_step(state, view, {**endings, **(found or {})}, late=late)
     privileged = state.buffer.privileged(transition.id, at)

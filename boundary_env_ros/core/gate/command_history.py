@@ -167,7 +167,7 @@ class CommandHistory:
         # Only for requests: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
         may_depart = any(group.max_tracking_error for group in self.contract.action)
-        if may_depart and not self._lockstep and not by_timer:
+        if may_depart and not self.contract.is_lockstep and not by_timer:
             measured = measured_command(limits, measurements)
             if measured is not None:
                 kept = kept_of(limits, previous, measured)
@@ -229,7 +229,7 @@ class CommandHistory:
 
     def _since_sent(self, now: ClockReading) -> float:
         """Return the seconds since when the robot may have moved: the last command."""
-        if self.out is None or self._lockstep:
+        if self.out is None or self.contract.is_lockstep:
             return math.inf
         return (now.steady - self.out) / NANOSECONDS
 
@@ -237,7 +237,7 @@ class CommandHistory:
         """Return, by dimension, whether its driver has begun to brake by itself."""
         # In lockstep the world stands still, and no driver's time runs out.
         since = 0.0
-        if self.emitted is not None and not self._lockstep:
+        if self.emitted is not None and not self.contract.is_lockstep:
             since = (now.steady - self.emitted) / NANOSECONDS
         return tuple(
             index in self.braked
@@ -284,13 +284,9 @@ class CommandHistory:
             return self
         return replace(self, recent=self.recent.recalled(sent, self._robot_time(now)))
 
-    @property
-    def _lockstep(self) -> bool:
-        return self.contract.is_lockstep
-
     def _robot_time(self, now: ClockReading) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
-        return now.ros.nanoseconds if self._lockstep else now.steady
+        return now.ros.nanoseconds if self.contract.is_lockstep else now.steady
 
 
 def _where(chosen: Sequence[bool], values: Vector) -> Vector:

@@ -69,9 +69,8 @@ from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import Mismatch
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.rerun import Rerun
-from boundary_env_ros.evidence.run_files import EVIDENCE_TYPE
 from boundary_env_ros.frozen import replace
-from boundary_env_ros.storage.records import ContractDescription, Message, Record
+from boundary_env_ros.storage.records import ContractDescription, Message, Record, RECORDS
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
@@ -157,7 +156,8 @@ class Auditor:
         self._holes = Holes(holes)
         self._recorders = frozenset(t for t, kind in (topics or {}).items() if kind == RECORDER)
         # A topic on which nothing came stands in a record, too.
-        self._has_evidence = EVIDENCE_TYPE in (topics or {}).values()
+        types = (topics or {}).values()
+        self._has_evidence = ActuationEvidence in {RECORDS.get(kind) for kind in types}
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)

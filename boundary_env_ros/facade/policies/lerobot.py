@@ -170,7 +170,6 @@ class LeRobotPolicy:
         batch: dict[str, Any] = {'task': self._instruction}
         for name, value in self._keys.values(observation, '').items():
             batch[name] = torch.from_numpy(value).unsqueeze(0)
-        continued: dict[str, Any] = {}
         if self._continues and len(self._prefix):
             # Its processors make of actions what it predicted, whatever they undo afterwards.
             rows = (
@@ -181,11 +180,12 @@ class LeRobotPolicy:
         with torch.no_grad():
             batch = self._before(batch)
             left = batch.pop('action', None)
-            if left is not None:
-                continued = {'inference_delay': self._delay, 'prev_chunk_left_over': left}
             if not self._chunk:
                 (action,) = _array(self._after(self._policy.select_action(batch)))
                 return np.asarray(action)
+            continued: dict[str, Any] = {}
+            if left is not None:
+                continued = {'inference_delay': self._delay, 'prev_chunk_left_over': left}
             rows = self._policy.predict_action_chunk(batch, **continued)
             # The processor undoes the normalisation of one action at a time.
             parts = [_array(self._after(rows[:, index])) for index in range(rows.shape[1])]

@@ -125,7 +125,7 @@ class GazeboBridge(ContractNode):
         self._resolved = {topic: self.resolve_topic_name(topic) for topic, _ in WIRE.values()}
         for topic in self._heard.topics:
             # Of the truth more is wanted than its stamp.
-            if self._lockstep and topic != _TRUTH:
+            if self.contract.is_lockstep and topic != _TRUTH:
                 note = partial(self._on_sensor, topic)
                 self.add_subscription(
                     message_class(topics[topic]), topic, note, names.SENSOR_LOCKSTEP
@@ -143,7 +143,7 @@ class GazeboBridge(ContractNode):
             self,
             step=self.value('step'),
             patience=self.value('patience'),
-            paused=self._lockstep,
+            paused=self.contract.is_lockstep,
         )
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
@@ -151,7 +151,7 @@ class GazeboBridge(ContractNode):
             self.add_service(
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
-        if self._lockstep:
+        if self.contract.is_lockstep:
             self._advanced = self.add_publisher(
                 msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD
             )
@@ -173,7 +173,7 @@ class GazeboBridge(ContractNode):
     def _check_step(self) -> None:
         step, period = self.value('step'), self.contract.period
         steps = period / step if step > 0.0 else 0.0
-        if steps < 0.5 or (self._lockstep and not math.isclose(steps, round(steps))):
+        if steps < 0.5 or (self.contract.is_lockstep and not math.isclose(steps, round(steps))):
             raise BoundaryError(
                 'The parameter step does not fit into the period (expected more than 0 s, and '
                 f'to fit a whole number of times into {period:g} s of {self.contract.name}, got '
@@ -205,17 +205,13 @@ class GazeboBridge(ContractNode):
         """Let go of what was heard."""
         self.truth = None
 
-    @property
-    def _lockstep(self) -> bool:
-        return self.contract.is_lockstep
-
     def world_time(self) -> int:
         """Return the time of the world as far as it was heard, ns."""
         return int(self.get_clock().now().nanoseconds)
 
     def _driver_time(self) -> int:
         """Return the time of the driver's timeout: in lockstep the world's, which stands still."""
-        return self.world_time() if self._lockstep else time.monotonic_ns()
+        return self.world_time() if self.contract.is_lockstep else time.monotonic_ns()
 
     # Asking the simulator ------------------------------------------------------------------------
 
@@ -264,7 +260,9 @@ class GazeboBridge(ContractNode):
 
     async def _set_running(self) -> None:
         try:
-            await self._ask_to('pause' if self._lockstep else 'run', pause=self._lockstep)
+            await self._ask_to(
+                'pause' if self.contract.is_lockstep else 'run', pause=self.contract.is_lockstep
+            )
         except SimulationFailed as error:
             self.get_logger().error(str(error))
 
@@ -332,7 +330,7 @@ class GazeboBridge(ContractNode):
     def _on_timer(self) -> None:
         self._give_up(time.monotonic())
         self._end_moments()
-        if self._lockstep:
+        if self.contract.is_lockstep:
             self._look_at_advance()
             return
         self._move()
@@ -359,7 +357,7 @@ class GazeboBridge(ContractNode):
             self._touches,
         )
         self.cart.see(self.truth)
-        if self._lockstep and _TRUTH in self._heard.topics:
+        if self.contract.is_lockstep and _TRUTH in self._heard.topics:
             self._on_sensor(_TRUTH, message)
 
     def _on_contacts(self, message: Any) -> None:

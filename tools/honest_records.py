@@ -169,8 +169,10 @@ def _with_losses(tape: Tape, draw: random.Random) -> Tape:
     gone = draw.randrange(len(tape))
     kinds = [sent.topic for sent in tape[gone : gone + draw.randint(1, 40)]]
     topic, lost, kept = draw.choice(kinds), draw.randint(1, 4), []
-    if draw.random() < 0.3 and topic not in (LATCHED, RECORDER):
-        return [sent for i, sent in enumerate(tape) if i < gone or sent.topic != topic]
+    if draw.random() < 0.3:
+        rest = {topic, *draw.sample(kinds, min(len(kinds), draw.randrange(3)))}
+        rest -= {LATCHED, RECORDER}
+        return [sent for i, sent in enumerate(tape) if i < gone or sent.topic not in rest]
     left, since = lost, tape[gone].log_time
     for place, sent in enumerate(tape):
         if place >= gone and sent.topic == topic and left and topic not in (LATCHED, RECORDER):

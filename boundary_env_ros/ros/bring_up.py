@@ -9,7 +9,7 @@ listener was found is missed, and a request to a process that was just killed is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import time
 from typing import Any, Protocol
 
@@ -69,10 +69,19 @@ class BringUp(Closing):
     ----------
     domain_id, namespace
         Where the nodes are.
+    interrupted
+        Called in every wait for them, to raise what ends it.
 
     """
 
-    def __init__(self, *, domain_id: int | None = None, namespace: str = '') -> None:
+    def __init__(
+        self,
+        *,
+        domain_id: int | None = None,
+        namespace: str = '',
+        interrupted: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._interrupted = interrupted
         self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
         self._clients: dict[str, Any] = {}
         # Whichever is waited for: one that hangs must not hide that another died.
@@ -174,6 +183,7 @@ class BringUp(Closing):
 
     def _let_in(self, node: Node) -> None:
         """Let answers in for a moment, unless the process of the node, or of another, ended."""
+        self._interrupted()
         for each in (node, *self._together):
             if each.exit_code is not None:
                 raise LinkError(

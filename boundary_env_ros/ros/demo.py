@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import cycle, islice
 import json
 from pathlib import Path
@@ -21,12 +22,7 @@ from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.enclaves import enabled
-from boundary_env_ros.ros.processes import (
-    boundary_nodes,
-    next_commands,
-    one_interrupt,
-    recorded,
-)
+from boundary_env_ros.ros.processes import boundary_nodes, interrupts, next_commands, recorded
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import new_run, RunFolder
@@ -80,24 +76,33 @@ def main(
         run=place,
         robot='simulated_robot',
     )
-    interrupted = False
-    with one_interrupt():
+    ended = False
+    with interrupts() as interrupted:
         try:
             # Secured, each node has an enclave of its own, and so a process.
             together = pacing == 'lockstep' and not enabled()
-            with recorded(nodes, place, domain_id=domain, one_process=together):
-                _drive(domain, pacing, episodes, baseline, seed)
+            with recorded(
+                nodes, place, domain_id=domain, one_process=together, interrupted=interrupted
+            ):
+                _drive(domain, pacing, episodes, baseline, seed, interrupted)
         except KeyboardInterrupt:
-            interrupted = True
+            ended = True
             print('\nInterrupted: the nodes are stopped, what was recorded is kept.')
-        code = _evaluate(place)
-    return 130 if interrupted else code
+    code = _evaluate(place)
+    return 130 if ended else code
 
 
 # Driving -----------------------------------------------------------------------------------------
 
 
-def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) -> None:
+def _drive(
+    domain: int,
+    pacing: str,
+    episodes: int,
+    baseline: int,
+    seed: int,
+    interrupted: Callable[[], None],
+) -> None:
     """Drive all episodes."""
     print(f'\nOf the scenarios {_SAID}.')
     for name, scenarios in (
@@ -114,7 +119,7 @@ def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) ->
             for number, scenario in enumerate(scenarios):
                 policy = _policy(name, boundary.contract)
                 head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
-                _episode(env, policy, head, scenario, seed + number)
+                _episode(env, policy, head, scenario, seed + number, interrupted)
 
 
 def _policy(name: str, contract: Contract) -> Policy:
@@ -125,12 +130,18 @@ def _policy(name: str, contract: Contract) -> Policy:
 
 
 def _episode(
-    env: gymnasium.Env[Any, Any], policy: Policy, head: str, scenario: str, seed: int
+    env: gymnasium.Env[Any, Any],
+    policy: Policy,
+    head: str,
+    scenario: str,
+    seed: int,
+    interrupted: Callable[[], None],
 ) -> None:
     """Drive one episode, and tell it in a line."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
     total, limited, overruns, why, ended = 0.0, 0, 0, '', False
     while not ended:
+        interrupted()
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         ended = terminated or truncated
         total += float(reward)

@@ -9,7 +9,7 @@ this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from importlib.metadata import version
@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from types import FrameType
 from typing import Any
 
 import rclpy
@@ -358,6 +357,7 @@ def running(
     timeout: float = 30.0,
     isolated: bool = True,
     one_process: bool = False,
+    interrupted: Callable[[], None] = lambda: None,
 ) -> Iterator[dict[str, NodeProcess]]:
     """
     Run nodes as processes, active, and stop them at the end whatever happens.
@@ -378,6 +378,8 @@ def running(
         the nodes of a robot.
     one_process
         Whether all run in one process but those that wait for the others in their callbacks.
+    interrupted
+        Called while they come up, to raise what ends that; see :func:`interrupts`.
 
     Yields
     ------
@@ -407,7 +409,9 @@ def running(
                 outlives=not isolated,
             )
             processes |= {spec.place: process.of(spec) for spec in group}
-        with BringUp(domain_id=domain_id, namespace=namespace) as bring_up:
+        with BringUp(
+            domain_id=domain_id, namespace=namespace, interrupted=interrupted
+        ) as bring_up:
             bring_up.run(list(processes.values()), timeout)
         yield processes
     finally:
@@ -446,26 +450,35 @@ def recorded(
 
 
 @contextmanager
-def one_interrupt() -> Iterator[None]:
+def interrupts() -> Iterator[Callable[[], None]]:
     """
-    Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
+    Make SIGTERM and SIGHUP an interrupt as well, and all three one that is asked for.
 
-    What comes after it is cleaning up, which nothing may cut short. Beside the main thread, which
-    alone signals reach, nothing changes.
+    Python raises a ``KeyboardInterrupt`` wherever the program is: in a destructor, which drops it,
+    or after a lock was taken and before what releases it, on which cleaning up would then wait.
+    Beside the main thread, which alone signals reach, nothing changes.
+
+    Yields
+    ------
+    callable
+        Raises the ``KeyboardInterrupt`` if one of these signals came since.
+
     """
+    caught: list[int] = []
+
+    def raise_one() -> None:
+        if caught:
+            raise KeyboardInterrupt
+
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield raise_one
         return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for other in numbers:
-            signal.signal(other, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, interrupt) for number in numbers}
+    previous = {
+        number: signal.signal(number, lambda received, _: caught.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
-        yield
+        yield raise_one
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import os
 from pathlib import Path
 import shlex
@@ -18,9 +18,9 @@ from boundary_env_ros.ros.enclaves import enabled, require_security
 from boundary_env_ros.ros.key_file import key_file
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
+    interrupts,
     next_commands,
     NodeProcess,
-    one_interrupt,
     recorded,
     require_side,
 )
@@ -147,7 +147,7 @@ def up(
         logs = os.path.relpath(place / 'logs')
         print(f'What the nodes log is shown here, and all of it left in {logs}.', flush=True)
     code = 0
-    with one_interrupt():
+    with interrupts() as interrupted:
         try:
             with recorded(
                 specs,
@@ -157,9 +157,10 @@ def up(
                 timeout=_PATIENCE,
                 isolated=False,
                 one_process=one_process,
+                interrupted=interrupted,
             ) as processes:
                 then = _next_step(loaded.contract, contract, namespace, domain, on)
-                code = _watch(processes, loaded.contract, then)
+                code = _watch(processes, loaded.contract, then, interrupted)
         except KeyboardInterrupt:
             far = "The nodes are stopped; the gate on the robot's machine stops the robot."
             near = 'The robot is stopped, and so are the nodes.'
@@ -192,7 +193,12 @@ def _next_step(
     )
 
 
-def _watch(processes: Mapping[str, NodeProcess], contract: Contract, then: str) -> int:
+def _watch(
+    processes: Mapping[str, NodeProcess],
+    contract: Contract,
+    then: str,
+    interrupted: Callable[[], None],
+) -> int:
     """Print what to do next and what the nodes log until one ends; return the exit code."""
     logs = [_Log(log) for log in dict.fromkeys(each.log for each in processes.values())]
     for log in logs:
@@ -203,6 +209,7 @@ def _watch(processes: Mapping[str, NodeProcess], contract: Contract, then: str) 
     try:
         while time.monotonic() < end:
             time.sleep(_LOOK)
+            interrupted()
             gone = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
             for log in logs:
                 log.print_new()

@@ -20,6 +20,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
+from boundary_env_ros.evidence.audit.raw_messages.ties import REACH
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
@@ -233,3 +234,27 @@ def test_what_a_recorder_could_not_say_that_it_lost_before_it_ended_accuses_nobo
     report = audited(forge.tape)
     assert report.counts == {}, f'\n{report}'
     assert report.excused['lost']['requests'] == 1
+
+
+@pytest.mark.parametrize('topic', ['/boundary/gate_decision', '/cmd_vel', '/boundary/transition'])
+def test_the_rest_of_a_topic_that_a_recorder_lost_accuses_nobody(
+    forge: Forge, audited: Auditing, topic: str
+) -> None:
+    gone = forge.tape[len(forge.tape) // 10].log_time
+    assert forge.tape[-1].log_time > gone + REACH
+    forge.tape = [sent for sent in forge.tape if sent.topic != topic or sent.log_time < gone]
+    report = audited(forge.tape)
+    unclear = (AuditOutcome.INCOMPLETE, AuditOutcome.CONSISTENT)
+    assert report.outcome in unclear, f'\n{report}'
+
+
+def test_what_drives_the_robot_long_after_the_last_decision_is_no_loss(
+    forge: Forge, audited: Auditing
+) -> None:
+    last = next(sent for sent in reversed(forge.tape) if sent.topic == '/cmd_vel')
+    later = [
+        replace(last, log_time=at, publish_time=at)
+        for at in range(last.log_time + REACH + 1, last.log_time + REACH + 900 * MS, 100 * MS)
+    ]
+    forge.tape = [*forge.tape, *later]
+    assert audited(forge.tape).counts == {'command-on-topic': len(later)}

@@ -17,6 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
@@ -89,6 +90,8 @@ def node(
         made.finish()
         made.destroy_node()
         rclpy.shutdown()
+        # It is the process's: other tests look at what is logged.
+        set_logger_level('', LoggingSeverity.INFO)
 
 
 def known(node: ContractNode) -> dict[str, str]:

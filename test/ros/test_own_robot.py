@@ -39,7 +39,11 @@ class Cell:
 
     def __init__(self, folder: Path, domain: int, stack: ExitStack) -> None:
         self.folder = folder
-        self._environment = {**os.environ, **isolated_environment(domain)}
+        self._environment = {
+            **os.environ,
+            **isolated_environment(domain),
+            'PYTHONFAULTHANDLER': '1',
+        }
         self._stack = stack
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
@@ -77,7 +81,12 @@ class Cell:
             time.sleep(0.1)
         yield
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, log.read_text()
+        try:
+            assert process.wait(60) == 0, log.read_text()
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # it writes where its threads are
+            process.wait(60)
+            pytest.fail(f'up did not end within 60 s:\n{log.read_text()}')
 
     def drive(self, policy: str) -> None:
         """Let a policy drive an episode to its time limit."""

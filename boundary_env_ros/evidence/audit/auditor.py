@@ -762,9 +762,8 @@ class Auditor:
             are found, and end, one after another.
 
         """
-        early = before and log_time < self._began.get(other, 0) + REACH
-        # A recorder tells what it lost by the next one's number: behind the last step is none.
-        return early or (behind and (other is Transition or log_time > self._end - REACH))
+        # A recorder tells what it lost by the number of the next one: behind the last is none.
+        return behind or (before and log_time < self._began.get(other, 0) + REACH)
 
     def _half(self, half: Half, log_time: int, number: int) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""

@@ -52,10 +52,10 @@ class _Pairs:
     What waits for its other half on the topic of one group; ``bounds`` are those of numbers.
 
     ``answers`` are the stops at a command of another, which the gate may have said again.
-    ``last`` is the number of the last decision, ``missing`` how many of their numbers are not in
-    the record, and ``undecided`` how many commands were excused without one. ``decisions`` and
-    ``messages`` are how many came; ``first_pair`` and ``last_pair`` are the first and the last
-    message that was paired, each with what was decided.
+    ``last`` is the last decision, ``missing`` how many of their numbers are not in the record,
+    ``carried`` when the last one of a step was decided, and ``undecided`` how many commands were
+    excused without one. ``decisions`` and ``messages`` are how many came; ``first_pair`` and
+    ``last_pair`` are the first and the last message that was paired, each with what was decided.
     """
 
     agent: str
@@ -65,13 +65,19 @@ class _Pairs:
     decided: deque[_Half] = field(default_factory=deque)
     sent: deque[_Half] = field(default_factory=deque)
     answers: deque[_Half] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
-    last: int = 0
+    last: GateDecision | None = None
     missing: int = 0
+    carried: int = 0
     undecided: int = 0
     decisions: int = 0
     messages: int = 0
     first_pair: tuple[_Half, _Half] | None = None
     last_pair: tuple[_Half, _Half] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Return whether the gate decided more than is on its topic, whose rest got lost."""
+        return self.last is not None and self.carried > self.last.decided.steady
 
     def content_of(self, decision: GateDecision, documents: Mapping[str, str]) -> Content | None:
         """Return what a decision sends here; None: nothing."""
@@ -126,9 +132,9 @@ class CommandChecks:
         for pairs in self.pairs.values():
             if pairs.agent != decision.id.agent or not pairs.use.at:
                 continue
-            if pairs.last:
-                pairs.missing += max(decision.sequence - pairs.last - 1, 0)
-            pairs.last = decision.sequence
+            if pairs.last is not None:
+                pairs.missing += max(decision.sequence - pairs.last.sequence - 1, 0)
+            pairs.last = decision
             content = pairs.content_of(decision, documents)
             if content is not None:
                 pairs.decisions += 1
@@ -140,6 +146,12 @@ class CommandChecks:
                 pairs.decided.append(half)
                 if len(pairs.decided) > _MOST_WAITING:
                     self._not_sent(pairs.decided[0], pairs)
+
+    def carried(self, decision: GateDecision) -> None:
+        """Take a decision of a step."""
+        for pairs in self.pairs.values():
+            if pairs.agent == decision.id.agent:
+                pairs.carried = decision.decided.steady
 
     def _documents(self, decision: GateDecision) -> Mapping[str, str]:
         """Return the documents of a decision; a payload that holds none is a finding."""
@@ -246,7 +258,8 @@ class CommandChecks:
             elif half.number < first[0].number:
                 why = 'early' if first[0].log_time - half.log_time < REACH else ''
             elif half.number > last[0].number:
-                why = 'torn' if half.log_time - last[0].log_time < REACH else ''
+                near = half.log_time - last[0].log_time < REACH
+                why = 'torn' if near or pairs.goes_on else ''
             if not why and pairs.missing:
                 pairs.missing -= 1
                 why = self._ties.lack(half.log_time)

@@ -221,6 +221,8 @@ class RawAuditor:
             self._observations.look_up(log_time)
             self._observations.check(record)
             self._feedback.check(record)
+            for decision in record.decisions[-1:]:
+                self._commands.carried(decision)
             if record.decisions and record.id.agent not in self._gates:
                 self._only_carried.add(record.id.agent)
                 for decision in record.decisions:

@@ -17,6 +17,8 @@ TAN_HALF_VIEW = math.tan(math.radians(45.0) / 2.0)  # of the image's height
 OPEN, CLOSED = 0.8, 0.0  # rad, of the gripper
 # Middle of a cube beside the fixed jaw, in the gripper's frame, m.
 GRASP = np.array([0.004, 0.0, -0.098])
+# By how much roll and pan turn the gripper away from the sides of the cube.
+SKEW = np.array([[-1.0, 0.0, 0.0, 0.0, 1.0]])
 STRIDE = 0.03  # rad that a target is ahead of the one before, at most
 # Height of the grasp over the table, m, opening of the gripper, and steps to wait there.
 WAYPOINTS = ((0.08, OPEN, 0), (0.012, OPEN, 3), (0.012, CLOSED, 12), (0.10, CLOSED, 30))
@@ -63,8 +65,8 @@ class PickUp:
             point = gripper.xpos + axes @ GRASP
             mujoco.mj_jac(self.model, data, move, turn, point, gripper.id)
             tilt = np.cross(axes[:, 2], [0.0, 0.0, 1.0])
-            error = np.concatenate([place - point, 0.1 * tilt[:2], -angles[4:]])
-            slope = np.vstack([move[:, :5], 0.1 * turn[:2, :5], np.eye(5)[4:]])
+            error = np.concatenate([place - point, 0.1 * tilt[:2], -SKEW @ angles])
+            slope = np.vstack([move[:, :5], 0.1 * turn[:2, :5], SKEW])
             angles += np.linalg.solve(slope.T @ slope + 1e-4 * np.eye(5), slope.T @ error)
             angles = np.clip(angles, low, high)
         return angles

@@ -46,7 +46,7 @@ from boundary_env_ros.ros.bounded_logger import BoundedLogger
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
-from boundary_env_ros.ros.executors import Round, spin_until
+from boundary_env_ros.ros.executors import let_in_the_rest, Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Once
 from boundary_env_ros.storage.contract_file import load, LoadedContract
@@ -752,7 +752,10 @@ def run(
             except Exception as error:  # whatever the bytes of a request lead to
                 if any(node.broken for node in nodes) or not rclpy.ok():
                     raise
-                nodes[0].refuse('executor', error)
+                refuse = partial(nodes[0].refuse, 'executor')
+                refuse(error)
+                for node in nodes:
+                    let_in_the_rest(runner, node, refuse)
     finally:
         # The end is under way, and after it the interpreter's: another signal must not tear them.
         for number in _ENDS:

@@ -9,6 +9,7 @@ from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any
 
+from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.context import Context
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 
@@ -109,3 +110,53 @@ def let_in(subscription: Any, most: int) -> None:
     informed = getattr(callback, 'takes_info', False)
     for taken in take(subscription, most):
         callback(taken if informed else taken[0])
+
+
+def let_in_the_rest(
+    executor: Executor, node: Any, on_error: Callable[[Exception], object], most: int = 1000
+) -> None:
+    """
+    Let in what came to a node together with a message or request that raised.
+
+    The EventsExecutor is told of several at once, by their number, and stops at the first that
+    raises. Each later one would then wait for the next one, for ever.
+
+    Parameters
+    ----------
+    executor
+        That of the node, whose thread this is.
+    node
+        The node.
+    on_error
+        Is told what another message or request leads to.
+    most
+        How many of one topic or service are let in.
+
+    """
+    if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
+        return  # it is told that there is one, again and again
+    for let, ports in ((let_in, node.subscriptions), (_answer, node.services)):
+        for port in tuple(ports):
+            for _ in range(most):
+                try:
+                    let(port, most)
+                except InvalidHandle:
+                    break  # a message before ended it
+                except Exception as error:  # noqa: BLE001 - whatever the bytes lead to
+                    on_error(error)
+                else:
+                    break
+
+
+def _answer(service: Any, most: int) -> None:
+    """Answer what waits in a service."""
+    handle, kind = service.handle, service.srv_type
+    take_request = getattr(handle, 'service_take_request', None)
+    if take_request is None:
+        return
+    for _ in range(most):
+        with handle:
+            request, header = take_request(kind.Request)
+        if header is None:
+            return
+        service.send_response(service.callback(request, kind.Response()), header)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.domain import check_domain
-from boundary_env_ros.ros.executors import let_in
+from boundary_env_ros.ros.executors import let_in, let_in_the_rest
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
@@ -141,7 +142,9 @@ class IsolatedNode(Closing):
             except ExternalShutdownException:
                 return
             except Exception as error:  # noqa: BLE001 - whatever the bytes of a message lead to
-                self.incoming.refuse('executor', error)
+                refuse = partial(self.incoming.refuse, 'executor')
+                refuse(error)
+                let_in_the_rest(self.executor, self.node, refuse)
             with self._came:
                 self._rounds += 1
                 self._came.notify_all()

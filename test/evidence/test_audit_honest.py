@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 import sys
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.episode import EpisodeStatus
+from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import PrivilegedObservation, Transition
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -27,7 +29,7 @@ from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker
-from support.bag_maker import make_tape, Sent, Tape, write_to
+from support.bag_maker import each, make_tape, Sent, Tape, write_to
 from support.lockstep_maker import LockstepBench
 from support.record_maker import Bench, MS
 
@@ -134,6 +136,37 @@ def numbered(tmp_path: Path, loaded: LoadedContract) -> Tape:
     (tmp_path / 'numbered.yaml').write_text(text, encoding='utf-8')
     other = load(str(tmp_path / 'numbered.yaml'))
     return make_tape(Numbered, other, make_task(other.contract), seed=4)
+
+
+class Hanging(Bench):
+    """A bench whose scanner hangs now and then: it sends one scan again, stamp and all."""
+
+    _scanned: dict[str, object] | None = None
+
+    def _hear(self, topic: str, fields: dict[str, object], delay: float) -> None:
+        if topic == '/scan':
+            if self._scanned is None or self.now % (1000 * MS) > 200 * MS:
+                self._scanned = fields
+            fields = self._scanned
+        super()._hear(topic, fields, delay)
+
+
+def test_a_scan_that_was_sent_again_is_of_the_instant_at_which_it_was_sent_last(
+    loaded: LoadedContract, task: Task, audited: Auditing
+) -> None:
+    tape = make_tape(Hanging, loaded, task, seed=4)
+    report = audited(tape)
+    assert report.outcome is AuditOutcome.SUPPORTED, f'\n{report}'
+
+    def sent_otherwise(value: Any) -> Any:
+        if not isinstance(value, ObservationField) or value.name != 'scan':
+            return value
+        sent = value.published
+        if sent is None:
+            return value
+        return replace(value, published=replace(sent, nanoseconds=sent.nanoseconds + 1))
+
+    assert 'values-from-sensors' in audited(each(tape, sent_otherwise)).counts
 
 
 def test_what_has_no_stamp_may_be_behind_in_a_bag_with_log_times_only(

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import LaserScan
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -26,6 +33,7 @@ from tools.faults import fault_bounds as bounds
 from tools.faults.fault_campaign import Campaign, lasting, Outcome
 from tools.faults.fault_kinds import Kind, KINDS
 from tools.faults.fault_table import as_markdown, as_text, quantile, Row, sums
+from tools.faults.faulty_robot import Failing, FAULTS
 
 pytestmark = pytest.mark.ros
 
@@ -117,6 +125,39 @@ def test_safe_is_the_first_safe_command_that_no_other_follows(
 ) -> None:
     in_ns = [(at * NANOSECONDS, safe) for at, safe in told]
     assert lasting(in_ns, 0) == seconds
+
+
+@pytest.mark.parametrize('as_bytes', [False, True])
+@pytest.mark.parametrize('fault', FAULTS)
+def test_every_fault_of_a_sensor_is_made_of_messages_and_of_their_bytes(
+    fault: str, as_bytes: bool
+) -> None:
+    kind: Any = Odometry if 'twist' in fault else Clock if 'ward' in fault else LaserScan
+    sent: list[Any] = []
+    present = ''
+    publisher = SimpleNamespace(msg_type=kind, publish=sent.append)
+    failing = Failing(publisher, lambda: present)
+    for name, at in (('', 20), (fault, 21)):
+        present, message = name, kind()
+        if kind is Clock:
+            message.clock.sec = at
+        else:
+            message.header.stamp.sec = at
+        if kind is LaserScan:
+            message.ranges = [float(at)] * 3
+        failing.publish(serialize_message(message) if as_bytes else message)
+    good, bad = sent
+    good = deserialize_message(good, kind) if as_bytes else good
+    if fault == 'frozen':
+        assert bad == good
+    elif fault == 'frozen_fresh':
+        assert (bad.header.stamp.sec, bad.ranges) == (21, good.ranges)
+    elif kind is Clock:
+        assert bad.clock.sec == {'forward': 31, 'backward': 20}[fault]
+    else:
+        numbers = [bad.twist.twist.linear.x] if kind is Odometry else bad.ranges
+        assert bad.header.stamp.sec == 21
+        assert not any(0.0 < number < math.inf for number in numbers)
 
 
 def outcome(**changes: object) -> Outcome:

@@ -33,7 +33,7 @@ from boundary_env_ros.ros.nodes.simulated_robot import SimulatedRobotNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.recorded_topics import RawMessage
 from support.extremes import extremes
-from support.ros_world import reserved_domain, write_contract
+from support.ros_world import CYCLONE_DDS, reserved_domain, write_contract
 
 pytestmark = pytest.mark.ros
 
@@ -162,6 +162,9 @@ _AT_ONCE = (SafetyGate, EnvironmentNode, SimulatedRobotNode, Recorder)
 #: What changes the life of a node, or is answered by rclpy's C code.
 _PASSED_OVER = ('/change_state', '/get_type_description')
 
+#: Requests that come as far as a node. Cyclone DDS refuses a text that has no end itself.
+_LEAST_ASKED = 350 if CYCLONE_DDS else 500
+
 
 @pytest.mark.parametrize('node', _AT_ONCE, indirect=True, ids=lambda kind: kind.__name__)
 def test_no_request_ends_a_node_and_each_is_answered(node: ContractNode) -> None:
@@ -180,7 +183,7 @@ def test_no_request_ends_a_node_and_each_is_answered(node: ContractNode) -> None
             asked += 1
             assert isinstance(service.callback(request, kind.Response()), kind.Response)
         lives(node)
-    assert asked > 500
+    assert asked > _LEAST_ASKED
 
 
 @pytest.mark.parametrize('pacing', ['realtime'])

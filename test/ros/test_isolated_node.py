@@ -16,8 +16,10 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from rclpy.context import Context
+from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.executors import fastest_executor
@@ -84,6 +86,46 @@ def test_what_a_message_leads_to_does_not_end_the_thread(domain: int, executor: 
         for word in ('bad', 'good'):
             publisher.publish(String(data=word))
         wait_until(lambda: heard == ['bad', 'good'], SOON, 'the message after the bad one')
+
+
+@pytest.mark.parametrize('executor', [SingleThreadedExecutor, fastest_executor])
+def test_what_came_together_with_a_bad_message_or_request_is_let_in(
+    domain: int, executor: Any
+) -> None:
+    heard: list[str] = []
+
+    def hear(message: String) -> None:
+        heard.append(message.data)
+        if message.data.startswith('bad'):
+            raise ValueError(message.data)
+
+    def answer(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not request.data:
+            raise ValueError('False')
+        response.success = True
+        return response
+
+    with (
+        IsolatedNode('own', domain_id=domain, executor=executor) as own,
+        IsolatedNode('other', domain_id=domain) as other,
+    ):
+        own.node.create_subscription(String, 'said', hear, 10)
+        own.node.create_service(SetBool, 'asked', answer)
+        publisher = other.node.create_publisher(String, 'said', 10)
+        client = other.node.create_client(SetBool, 'asked')
+        wait_until(publisher.get_subscription_count, SOON, 'the subscriber')
+        wait_until(client.service_is_ready, SOON, 'the service')
+        good = [client.call_async(SetBool.Request(data=data)) for data in (False, True, True)][1:]
+        words = ['bad', 'good', 'bad again', 'better', 'best']
+        for word in words:
+            publisher.publish(String(data=word))
+        publisher.wait_for_all_acked(Duration(seconds=SOON))
+        other.spin_in_thread('other_node')
+        own.spin_in_thread('own_node')
+        wait_until(lambda: heard == words, SOON, 'every message')
+        wait_until(lambda: all(each.done() for each in good), SOON, 'an answer to each other')
+        assert all(each.result().success for each in good)
+        assert own.incoming.refused == 3
 
 
 def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(

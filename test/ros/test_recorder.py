@@ -51,6 +51,7 @@ from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.record_messages import from_message
 from support.ros_world import (
+    CYCLONE_DDS,
     ports_in_use,
     Probe,
     reserved_domain,
@@ -459,6 +460,10 @@ def test_full_queue_is_counted(bench: Bench) -> None:
     bench.until(lambda: numbers(bench.on_disk('odom'))[-1] == 2999, 'the last message')
     recorded = numbers(bench.on_disk('odom'))
     assert len(recorded) < 3000
+    if CYCLONE_DDS:  # it tells the numbers of no messages
+        bench.until(lambda: '/odom' in bench.status().uncounted, 'the topic named')
+        bench.logs('how many got lost is unknown')
+        return
     bench.until(lambda: bench.status().lost == 3000 - len(recorded), 'every lost message counted')
     bench.logs('/odom got lost')
 

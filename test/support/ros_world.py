@@ -87,6 +87,9 @@ SENT_AGAIN = 8.0
 """Seconds after which a recorder that goes on has what got lost on its way to it, if its sender
 lives: Fast DDS says every 3 s what there was."""
 
+CYCLONE_DDS = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
+"""Whether it is the middleware; it differs from Fast DDS in what doc/install.md says."""
+
 _LOOK = 0.01
 
 _REPEATABLE = (

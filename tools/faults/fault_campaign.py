@@ -204,6 +204,8 @@ class Campaign:
         world.probe.forget()
         world.revive()
         time.sleep(_SETTLE)
+        if not world.before:
+            self._recovered(world)  # an episode before, of which requests can be replayed
         for number in range(1, self._trials + 1):
             outcome = Outcome(
                 kind=kind.name, number=number, seed=f'{self._seed}/{kind.name}/{number}'

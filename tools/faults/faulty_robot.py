@@ -23,7 +23,7 @@ from std_msgs.msg import String
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import run
-from boundary_env_ros.ros.conversions import set_time
+from boundary_env_ros.ros.conversions import message_of, set_time
 from boundary_env_ros.ros.nodes.simulated_robot import SimulatedRobotNode
 
 FAULT = 'fault'
@@ -53,13 +53,16 @@ class Failing:
         self._held: Any = None
 
     def publish(self, message: Any) -> None:
-        """Publish a message, or what the fault makes of it."""
+        """Publish a message or the bytes of one, or what the fault makes of it."""
         fault = self._fault()
         if not fault:
             self._held = message
             self._publisher.publish(message)
         elif fault != 'silent':
-            self._publisher.publish(FAULTS[fault](message, self._held))
+            self._publisher.publish(FAULTS[fault](self._read(message), self._read(self._held)))
+
+    def _read(self, message: Any) -> Any:
+        return message_of(self.msg_type, message) if isinstance(message, bytes) else message
 
 
 def _frozen(message: Any, held: Any) -> Any:

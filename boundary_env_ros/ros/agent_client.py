@@ -163,30 +163,22 @@ class AgentClient:
         self._subscriptions = []
         if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
-            hear = partial(self._on_other, GateDecision)
             self._subscriptions.append(
-                self._listen(msg.GateDecision, names.GATE_DECISION, hear, names.RECORD)
+                self._subscribe(names.GATE_DECISION, partial(self._on_other, GateDecision))
             )
-            hear = partial(self._on_other, EnvironmentEvent)
-            self._listen(msg.EnvironmentEvent, names.PUSHED, hear, names.RECORD)
+            self._subscribe(names.PUSHED, partial(self._on_other, EnvironmentEvent))
         self._subscriptions += [
-            self._listen(kind, topic, callback, qos)
-            for kind, topic, callback, qos in (
-                (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),
-                (
-                    msg.EpisodeStatus,
-                    names.EPISODE_STATUS,
-                    with_info(self._on_episode),
-                    names.LATCHED_MANY,
-                ),
-                (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
-            )
+            self._subscribe(names.TRANSITION, with_info(self._on_transition)),
+            self._subscribe(names.EPISODE_STATUS, with_info(self._on_episode), names.LATCHED_MANY),
+            self._subscribe(names.GATE_STATUS, self._on_gate),
         ]
         for spec in image_fields(contract):
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
             kind = message_class(spec.type)
-            hear = partial(self._on_image, spec.name, header_stamp(kind))
-            self._subscriptions.append(self._listen(kind, spec.topic, hear, kept))
+            on_image = partial(self._on_image, spec.name, header_stamp(kind))
+            self._subscriptions.append(
+                own.incoming.listen(kind, self._named(spec.topic), on_image, kept, raw=True)
+            )
         self._requests = authenticity.publisher(
             self._node.create_publisher(
                 msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
@@ -199,12 +191,12 @@ class AgentClient:
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
-        topic = self._named(topic)
-        fault = self._authenticity.verifier(kind, self._node.resolve_topic_name(topic))
+    def _subscribe(self, topic: str, callback: Callable[..., None], qos: Any = None) -> Any:
+        own, place = names.OWN_TOPICS[topic], self._named(topic)
         # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
-        guarded = self._own.incoming.subscription(topic, None, callback, 0.0, fault=fault)
-        return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
+        return self._own.incoming.listen(
+            own.kind, place, callback, qos or own.qos, raw=True, authenticity=self._authenticity
+        )
 
     # Receiving -----------------------------------------------------------------------------------
 

@@ -117,16 +117,11 @@ class AgentServices:
         self._seen: dict[str, Transition] = {}
         self._events = Events(contract, node.loaded.digest)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
-        self._event = node.add_publisher(
-            msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
-        )
+        self._event = node.publisher_of(names.EVENT, agent)
         #: Is called with the message of each event, in the thread that receives.
         self.on_event: Callable[[Any], None] | None = None
-        self._gate = node.own(
-            node.destroy_client,
-            node.create_client(
-                srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
-            ),
+        self._gate = node.add_client(
+            srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
         )
         self._answers = {
             names.EVALUATE_ACTIONS: self._answering(srv.EvaluateActions, self._evaluate_actions)

@@ -547,6 +547,33 @@ class ContractNode(LifecycleNode):
         made = self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
         return made if self.authenticity is None else self.authenticity.publisher(made)
 
+    def publisher_of(self, topic: str, agent: str = '') -> Any:
+        """Return such a publisher of a topic of this package, of an agent or of the world."""
+        own = names.OWN_TOPICS[topic]
+        return self.add_publisher(own.kind, self._place(topic, agent), own.qos)
+
+    def subscribe(
+        self,
+        topic: str,
+        callback: Callable[[bytes], None],
+        agent: str = '',
+        qos: QoSProfile | None = None,
+    ) -> Any:
+        """Listen to a topic of this package, within its bounds; the callback is given bytes."""
+        own = names.OWN_TOPICS[topic]
+        return self.add_subscription(
+            own.kind,
+            self._place(topic, agent),
+            callback,
+            qos or own.qos,
+            raw=True,
+            rate=RATE,
+            most=own.most(self.contract),
+        )
+
+    def _place(self, topic: str, agent: str) -> str:
+        return self.topic_of(agent, topic) if agent else topic
+
     def add_subscription(
         self,
         kind: Any,
@@ -638,6 +665,10 @@ class ContractNode(LifecycleNode):
         """Return a service that lives until the cleanup, in a group of its own if it waits."""
         made = self.create_service(kind, name, callback, callback_group=group)
         return self.own(self.destroy_service, made)
+
+    def add_client(self, kind: Any, name: str) -> Any:
+        """Return a client of a service that lives until the cleanup."""
+        return self.own(self.destroy_client, self.create_client(kind, name))
 
     def own(self, destroy: Callable[[Any], object], entity: Any) -> Any:
         """Return an entity that is destroyed at the cleanup."""

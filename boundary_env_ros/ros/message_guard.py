@@ -25,6 +25,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import CLOUD, SCAN
 from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.conversions import message_of
 from boundary_env_ros.storage import yaml_text
 
@@ -234,9 +235,15 @@ class Incoming:
         qos: Any,
         *,
         raw: bool = False,
-        fault: Callable[[bytes], str] | None = None,
+        authenticity: Authenticity | None = None,
     ) -> Any:
-        """Make a guarded subscription; ``raw``: the callback is given the bytes of a message."""
+        """
+        Make a guarded subscription; ``raw``: the callback is given the bytes of a message.
+
+        With an ``authenticity``, what bears none under its key is refused.
+        """
+        place = self._node.resolve_topic_name(topic)
+        fault = None if authenticity is None else authenticity.verifier(kind, place)
         guarded = self.subscription(topic, None if raw else kind, callback, 0.0, fault=fault)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 

@@ -192,9 +192,8 @@ class _Terminal:
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status),
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
-                topic = contract.topic_of(agent, name)
-                fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
-                incoming.listen(kind, topic, hear, names.LATCHED_MANY, fault=fault)
+                topic, qos = contract.topic_of(agent, name), names.LATCHED_MANY
+                incoming.listen(kind, topic, hear, qos, authenticity=authenticity)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)

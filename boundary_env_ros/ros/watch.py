@@ -100,13 +100,12 @@ class LiveState:
         incoming = Incoming(node)
         authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
 
-        def listen(kind: Any, topic: str, qos: Any, take: Callable[[bytes], Any]) -> None:
-            def taken(data: bytes) -> None:
+        def listen(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
+            def on_message(data: bytes) -> None:
                 self._heard[topic] = time.monotonic()
-                self._last[topic] = take(data)
+                self._last[topic] = read(data)
 
-            fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
-            incoming.listen(kind, topic, taken, qos, raw=True, fault=fault)
+            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)

@@ -56,20 +56,21 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
+from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
     message_class,
+    message_of,
     to_bytes,
 )
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.enclaves import enabled
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
 from boundary_env_ros.ros.reset_client import ResetClient
 from boundary_env_ros.ros.sensor_buffer import SensorBuffer
+from boundary_env_ros.storage.records import TOPICS
 from boundary_env_ros.storage.task_check import fitting_task
 
 # A field is read from the newest message that has it; there may be an image in each.
@@ -115,15 +116,8 @@ class AgentEnvironment:
         )
         self.timing = StepTiming(contract)
         self._outgoing = {
-            record: node.add_publisher(
-                getattr(msg, record.__name__), node.topic_of(agent, topic), qos
-            )
-            for record, topic, qos in (
-                (Transition, names.TRANSITION, names.RECORD),
-                (PrivilegedObservation, names.PRIVILEGED_OBSERVATION, names.RECORD),
-                (ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
-                (EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
-            )
+            record: node.publisher_of(TOPICS[record], agent)
+            for record in (Transition, PrivilegedObservation, ActuationEvidence, EpisodeStatus)
         }
         self._transforms = TransformFields(contract, namespace=node.get_namespace())
         self._elsewhere: dict[str, Any] = {}
@@ -139,16 +133,10 @@ class AgentEnvironment:
         self._sensors = SensorBuffer(
             node, agent, listener, arrived=self._on_message, due=self._go_on
         )
-        largest = most_of_decision(contract)
-        for kind, topic, hear, qos, most in (
-            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD, largest),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED, MOST_BYTES),
-            # A world may say of itself what it likes, and stands still meanwhile.
-            (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD, 0),
-        ):
-            if kind is not msg.SimStepResponse or contract.is_lockstep:
-                place = node.topic_of(agent, topic)
-                node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE, most=most)
+        node.subscribe(names.GATE_DECISION, self._on_decision, agent)
+        node.subscribe(names.GATE_STATUS, self._on_gate_status, agent)
+        if contract.is_lockstep:
+            node.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced, agent)
         for service, name, callback in (
             (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
             (srv.EndEpisode, names.END_EPISODE, self._on_end),
@@ -360,17 +348,8 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._advances = self.add_publisher(
-            msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
-        )
-        self.add_subscription(
-            msg.RecorderStatus,
-            names.RECORDER_STATUS,
-            self._on_recorder_status,
-            names.LATCHED,
-            rate=RATE,
-            most=MOST_BYTES,
-        )
+        self._advances = self.publisher_of(names.SIM_STEP_REQUEST)
+        self.subscribe(names.RECORDER_STATUS, self._on_recorder_status)
         self._procedure = ResetClient(self, on_world=self._on_world, on_called=self._on_called)
 
     def activate(self) -> None:
@@ -446,7 +425,8 @@ class EnvironmentNode(ContractNode):
     def _on_called(self, service: str, error: str) -> None:
         self._apply(ServiceAnswered(service=service, error=error, now=self.clock.now()))
 
-    def _on_recorder_status(self, message: Any) -> None:
+    def _on_recorder_status(self, data: bytes) -> None:
+        message = message_of(msg.RecorderStatus, data)
         if message.digest == self.loaded.digest and message.recording:
             self._apply(RecorderReported(now=self.clock.now()))
 

@@ -38,13 +38,14 @@ from boundary_env_ros.ros.command_domain import command_domain, declare_command_
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     fill,
+    from_bytes,
     from_msg,
     message_class,
     set_time,
     to_bytes,
     to_msg,
 )
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_state import BodyState, target_of
@@ -152,19 +153,15 @@ class GazeboBridge(ContractNode):
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
         if self.contract.is_lockstep:
-            self._advanced = self.add_publisher(
-                msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD
-            )
-            self.add_subscription(
-                msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD
-            )
+            self._advanced = self.publisher_of(names.SIM_STEP_RESPONSE)
+            self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _reach(self) -> None:
         """Make what asks the simulator, tells its drive, and hears of contacts."""
         self._types = _gazebo_interfaces()
         world = f'/world/{self.value("world")}'
-        self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
-        self._control = self._client(self._types.control_world, f'{world}/control')
+        self._placer = self.add_client(self._types.set_entity_pose, f'{world}/set_pose')
+        self._control = self.add_client(self._types.control_world, f'{world}/control')
         self._drive = self.add_publisher(Twist, _COMMAND, names.COMMAND)
         self.add_subscription(
             self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP
@@ -179,9 +176,6 @@ class GazeboBridge(ContractNode):
                 f'to fit a whole number of times into {period:g} s of {self.contract.name}, got '
                 f'{step:g} s). Set it to the step of the simulator, or take another period.'
             )
-
-    def _client(self, kind: Any, name: str) -> Any:
-        return self.own(self.destroy_client, self.create_client(kind, name))
 
     def activate(self) -> None:
         """Let the driver work, and the world run or, in lockstep, stand."""
@@ -374,8 +368,8 @@ class GazeboBridge(ContractNode):
 
     # Lockstep ------------------------------------------------------------------------------------
 
-    def _on_advance(self, message: Any) -> None:
-        wish = from_msg(SimStepRequest, message)
+    def _on_advance(self, data: bytes) -> None:
+        wish = from_bytes(SimStepRequest, data)
         refuse_long(wish, self.contract)
         self._pending = wish
         self._try_to_advance()

@@ -172,14 +172,11 @@ class Recorder(ContractNode):
         faults = {each.name: self.fault_of(message_class(each.type), each.name) for each in topics}
         self._logged = Budget(_MOST_LOGGED)
         self._faults = {name: fault for name, fault in faults.items() if fault is not None}
-        self._status = self.add_publisher(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED)
+        self._status = self.publisher_of(names.RECORDER_STATUS)
         self._episode_status = {
-            agent: self.add_publisher(
-                msg.EpisodeStatus, self.topic_of(agent, names.EPISODE_STATUS), names.LATCHED
-            )
-            for agent in self.contract.agents
+            agent: self.publisher_of(names.EPISODE_STATUS, agent) for agent in self.contract.agents
         }
-        self._labels = self.add_publisher(msg.EpisodeLabel, names.EPISODE_LABEL, names.RECORD)
+        self._labels = self.publisher_of(names.EPISODE_LABEL)
         self.add_service(srv.LabelEpisode, '~/label_episode', self._on_label)
         self._heard = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._poll)

@@ -68,7 +68,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.command_topic import CommandTopic
-from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
+from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
@@ -79,10 +79,8 @@ from boundary_env_ros.ros.conversions import (
 )
 from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.message_guard import (
-    MOST_BYTES,
-    most_of_request,
     most_of_sensor,
     Once,
 )
@@ -244,8 +242,8 @@ class SafetyGate(ContractNode):
             relied_on=self._relied_on(),
             patience=contract.safety.gate_timeout,
         )
-        self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
-        self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._decisions = self.publisher_of(names.GATE_DECISION)
+        self._status = self.publisher_of(names.GATE_STATUS)
         self._released_by = ''
         # Inputs of one topic that ask for another quality are listened to apart.
         self._listeners = {
@@ -263,18 +261,11 @@ class SafetyGate(ContractNode):
             )
             for (topic, qos), listener in self._listeners.items()
         ]
-        for kind, topic, hear, qos in (
-            (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
-            (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
-        ):
-            most = most_of_request(contract) if kind is msg.ActionRequest else MOST_BYTES
-            self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE, most=most)
+        self.subscribe(names.ACTION_REQUEST, self._on_request)
+        self.subscribe(names.EPISODE_STATUS, self._on_episode)
+        self.subscribe(names.GATE_STATUS, self._on_gate_status, qos=names.LATCHED_MANY)
         if contract.is_lockstep:
-            advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
-            self.add_subscription(
-                msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE
-            )
+            self.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced)
         # However a press is offered, and if it was latched before this node was here, one of these
         # hears it. That most are heard more than once changes nothing; that some do not fit a
         # publisher is no reason to warn. Of any size: what follows the value is not read.

@@ -115,9 +115,7 @@ class SimulatedRobotNode(ContractNode):
             self.add_service(srv.ResetWorld, service, self._on_reset)
         self.add_service(srv.AskWorld, names.ASK_WORLD, self._on_ask)
         self._pushed = {
-            agent: self.add_publisher(
-                msg.EnvironmentEvent, self.topic_of(agent, names.PUSHED), names.RECORD
-            )
+            agent: self.publisher_of(names.PUSHED, agent)
             for agent in contract.agents
             if self._plugin is not None
         }
@@ -127,20 +125,10 @@ class SimulatedRobotNode(ContractNode):
             self._clock_publisher = self.add_publisher(ClockMessage, '/clock', 10)
         if contract.is_lockstep:
             self._advanced = {
-                agent: self.add_publisher(
-                    msg.SimStepResponse,
-                    self.topic_of(agent, names.SIM_STEP_RESPONSE),
-                    names.RECORD,
-                )
+                agent: self.publisher_of(names.SIM_STEP_RESPONSE, agent)
                 for agent in contract.agents
             }
-            self.add_subscription(
-                msg.SimStepRequest,
-                names.SIM_STEP_REQUEST,
-                self._on_advance,
-                names.RECORD,
-                raw=True,
-            )
+            self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _options(self) -> dict[str, float]:
         """Declare the robot's own parameters, now that the contract says which, and read them."""
@@ -287,9 +275,7 @@ class SimulatedRobotNode(ContractNode):
         if not topics:
             return
         if self.contract.is_lockstep:
-            place = self.contract.topic_of(agent, names.GATE_DECISION)
-            hear = partial(self._on_decision, topics)
-            self.add_subscription(msg.GateDecision, place, hear, names.RECORD, raw=True)
+            self.subscribe(names.GATE_DECISION, partial(self._on_decision, topics), agent)
             return
         for topic in topics.values():
             at = self.resolve_topic_name(topic)

@@ -215,9 +215,7 @@ class SafetyGate(ContractNode):
         domain = command_domain(self)
         commands = partial(CommandTopic, self, foreign=self._on_foreign, domain=domain)
         # On whose graph the topics of commands and documents are looked up.
-        topics = [group.topic for group in contract.action]
-        topics += [group.topic for group in contract.documents]
-        self._commanded = dict.fromkeys(topics, domain or self)
+        self._commanded = dict.fromkeys(contract.command_topics, domain or self)
         self._outputs = {
             group.topic: commands(
                 message_class(group.type),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 import math
 import shutil
@@ -26,6 +27,7 @@ from boundary_env_ros.ros.conversions import from_bytes, message_of
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.terminal import one_line, steer, table
 
@@ -54,17 +56,20 @@ def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
     """
     look = _LOOK if sys.stdout.isatty() else _LOG
     own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
-    with own:
-        contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
+    with interrupts() as interrupted, own:
+
+        def spin() -> None:
+            own.spin(_LOOK)
+            interrupted()
+
+        contract = served_contract(own.node, spin, _WAIT).contract
         state = LiveState(own.node, contract)
-        try:
+        with suppress(KeyboardInterrupt):
             while True:
                 until = time.monotonic() + look
-                while (left := until - time.monotonic()) > 0.0:
-                    own.spin(left)
+                while time.monotonic() < until:
+                    spin()
                 draw(state.lines())
-        except KeyboardInterrupt:
-            pass
     return 0
 
 

@@ -266,7 +266,7 @@ class AgentServices:
             self._conversation.release()
 
     def _steps(
-        self, actions: Iterable[tuple[Vector, str]], said: Iterable[Any]
+        self, actions: Iterable[tuple[Vector, str]], pairs: Iterable[Any]
     ) -> tuple[list[Transition], int, Any]:
         """
         Step up to the first ending or error.
@@ -285,7 +285,7 @@ class AgentServices:
 
         """
         world, completed = self.world, 0
-        metadata = metadata_of(from_msg(KeyValue, pair) for pair in said)
+        metadata = metadata_of(from_msg(KeyValue, pair) for pair in pairs)
         closed: list[Transition] = []
         for action, payload in actions:
             wanted = StepRequest(action=action, payload=payload, metadata=metadata)
@@ -324,8 +324,8 @@ class AgentServices:
             closed, completed, result = self._steps(
                 zip(actions, payloads, strict=True), request.metadata
             )
-        told = {'result': result, 'completed': completed, **_snapshot(closed)}
-        return srv.BatchStep.Response(**told, transitions=_messages(closed))
+        fields = {'result': result, 'completed': completed, **_snapshot(closed)}
+        return srv.BatchStep.Response(**fields, transitions=_messages(closed))
 
     def _observe(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)

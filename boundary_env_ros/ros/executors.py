@@ -103,7 +103,7 @@ def take(subscription: Any, most: int) -> Iterator[tuple[Any, Any]]:
             yield taken
 
 
-def let_in(subscription: Any, most: int) -> None:
+def dispatch(subscription: Any, most: int) -> None:
     """Call a subscription back with what waits in it."""
     callback = subscription.callback
     informed = getattr(callback, 'takes_info', False)

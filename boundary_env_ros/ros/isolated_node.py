@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.domain import check_domain
-from boundary_env_ros.ros.executors import let_in
+from boundary_env_ros.ros.executors import dispatch
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
@@ -174,7 +174,7 @@ class IsolatedNode(Closing):
         with self._spinning:
             if self.context.ok() and not self._ending.is_set():
                 for subscription in tuple(self.node.subscriptions):
-                    let_in(subscription, _MOST)
+                    dispatch(subscription, _MOST)
 
     def close(self) -> None:
         """Let go of thread, executor, node and context; the end of the interpreter does, too."""

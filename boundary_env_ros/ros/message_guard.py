@@ -218,8 +218,8 @@ class Incoming:
             if not budget.spend():
                 self.refuse(topic, f'more than {rate:g} messages came within a second.')
             elif most and len(data) > most:
-                told = f'(expected at most {most} bytes, got {len(data)})'
-                self.refuse(topic, f'the message is too large {told}.')
+                bounds = f'(expected at most {most} bytes, got {len(data)})'
+                self.refuse(topic, f'the message is too large {bounds}.')
             elif fault is not None and (problem := fault(data)):
                 self.refuse_forged(topic, problem)
             else:
@@ -272,8 +272,8 @@ class Incoming:
                 return f'more than {rate:g} requests came within a second.'
             for name in texts:
                 if (got := len(getattr(request, name))) > MOST_BYTES:
-                    told = f'(expected at most {MOST_BYTES} characters, got {got})'
-                    return f'{name} is too long {told}.'
+                    bounds = f'(expected at most {MOST_BYTES} characters, got {got})'
+                    return f'{name} is too long {bounds}.'
             return ''
 
         if iscoroutinefunction(callback):

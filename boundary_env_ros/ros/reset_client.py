@@ -70,7 +70,7 @@ class ResetClient:
                 publisher = node.add_publisher(kind, step.topic, names.RECORD)
                 self._publishers[step.topic] = kind, publisher
 
-    def carry(self, effect: ResetWorld | CallStep | PublishStep | ConfirmStep) -> None:
+    def execute(self, effect: ResetWorld | CallStep | PublishStep | ConfirmStep) -> None:
         """Do what the procedure asks for."""
         self._waiting = None
         self._latest = object()

@@ -165,11 +165,11 @@ class AgentEnvironment:
         self._sensors.compare_types()
         # An enclave allows no other topics than those of the contract.
         if self._transforms.never_known and not enabled():
-            self._look_elsewhere()
+            self._subscribe_elsewhere()
         else:
             self._ignore_elsewhere()
 
-    def _look_elsewhere(self) -> None:
+    def _subscribe_elsewhere(self) -> None:
         """Listen where else transforms are published, to say which topic has a frame."""
         known = {*self._node.topics(self.agent).values(), *self._elsewhere}
         for topic, kinds in self._node.get_topic_names_and_types():
@@ -206,7 +206,7 @@ class AgentEnvironment:
         self.poll()
         self.apply(WorldAdvanced(report=report, now=self.now))
 
-    def say(self) -> None:
+    def publish_status(self) -> None:
         """Publish where the episode stands: a heartbeat."""
         self.dispatch((self.environment.status(self.now),))
 
@@ -360,9 +360,11 @@ class EnvironmentNode(ContractNode):
             self._ticks = self.every(period, self._on_tick)
         self.every(max(period, OFTEN) / _WATCHES_A_PERIOD, self._on_watch)
         # Every step says besides where the episode stands.
-        self.every(self.heartbeat(self.contract.safety.environment_timeout), self._say)
+        self.every(
+            self.heartbeat(self.contract.safety.environment_timeout), self._publish_statuses
+        )
         self.every(_LOOK, self._compare_types)
-        self._say()
+        self._publish_statuses()
 
     def deactivate(self) -> None:
         """End the episodes that run: an inactive environment declares nothing later."""
@@ -395,7 +397,7 @@ class EnvironmentNode(ContractNode):
         if isinstance(what, (ResetWorld, SimStepRequest)):
             self._world.ask(agent, what)
         else:
-            self._procedure.carry(what)
+            self._procedure.execute(what)
 
     def draw_seed(self) -> int:
         """Return a seed where none is named: that of an agent that waits for it, if one does."""
@@ -410,14 +412,14 @@ class EnvironmentNode(ContractNode):
             self._on_world(WorldReset(error=str(error)))
             return
         if reset is not None:
-            self._procedure.carry(reset)
+            self._procedure.execute(reset)
         now = self.clock.now()
         advances = tuple(self._world.advance(now).values())
         for advance in advances:
             # The last of them says how far; those before it, which commands to wait for.
             last = advance is advances[-1]
-            told = advance if last else replace(advance, duration=0)
-            self._advances.publish(to_bytes(told, now.ros.nanoseconds))
+            request = advance if last else replace(advance, duration=0)
+            self._advances.publish(to_bytes(request, now.ros.nanoseconds))
 
     def _on_world(self, answer: WorldReset) -> None:
         self._apply(WorldAnswered(answer=answer, now=self.clock.now()))
@@ -466,9 +468,9 @@ class EnvironmentNode(ContractNode):
         for agent in self._agents.values():
             agent.compare_types()
 
-    def _say(self) -> None:
+    def _publish_statuses(self) -> None:
         for agent in self._agents.values():
-            agent.say()
+            agent.publish_status()
 
     def conditions(self) -> Iterator[DiagnosticStatus]:
         """Yield what ``/diagnostics`` says of the node and of each agent's steps."""

@@ -90,12 +90,11 @@ class OperatorCommands:
         self._until = -math.inf
         # It has the rights of a client, which hears the same.
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
-        node, authenticity = self._own.node, Authenticity(self._own.domain_id, Role.CLIENT)
+        authenticity, incoming = Authenticity(self._own.domain_id, Role.CLIENT), self._own.incoming
 
         def listen(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
             topic = contract.topic_of(agent, name)
-            fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
-            self._own.incoming.listen(kind, topic, on_message, qos, raw=True, fault=fault)
+            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
         listen(
             msg.GateDecision,

@@ -219,7 +219,7 @@ def complain(error: object) -> None:
     print(f'boundary-env: {error}', file=sys.stderr)
 
 
-def look_here() -> None:
+def import_from_here() -> None:
     """Let modules be found where the command is given, as with ``python -m``."""
     here = Path.cwd().as_posix()
     if here not in sys.path:

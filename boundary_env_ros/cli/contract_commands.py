@@ -188,8 +188,8 @@ def show(contract: str) -> int:
     loaded = load(contract)
     print(f'{loaded.contract.name} {loaded.contract.version}\n{loaded.digest}\n')
     for what, who in owners(loaded.contract).items():
-        said = f'{what[:1].upper()}{what[1:]}: {who}'
-        print(textwrap.fill(said, 99, subsequent_indent='  ', break_on_hyphens=False))
+        line = f'{what[:1].upper()}{what[1:]}: {who}'
+        print(textwrap.fill(line, 99, subsequent_indent='  ', break_on_hyphens=False))
     print(describe(loaded.contract, written=loaded.lines), end='')
     return DONE
 

@@ -161,8 +161,7 @@ def _commands(contract: Contract, topic: str) -> bool:
 
     The operator's topic does, through a gate.
     """
-    named = [group.topic for group in contract.action]
-    named += [group.topic for group in contract.documents]
+    named = list(contract.command_topics)
     if contract.safety.operator is not None:
         named.append(contract.safety.operator.topic)
     return any(

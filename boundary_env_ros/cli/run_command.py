@@ -24,8 +24,8 @@ from boundary_env_ros.cli.command import (
     COUNT,
     DONE,
     FOUND,
+    import_from_here,
     json_option,
-    look_here,
     option,
     pacing_option,
     print_json,
@@ -153,7 +153,7 @@ def _run(options: SimpleNamespace) -> int:
     loaded = load_for(options.contract, pacing=options.pacing, world=options.world)
     plan.check(loaded.contract)
     _try_options(options, loaded)
-    look_here()
+    import_from_here()
     results: list[EpisodeResult] = []
     viewer = None
     if options.rerun:
@@ -164,7 +164,7 @@ def _run(options: SimpleNamespace) -> int:
     stop = threading.Event()
     progress = Progress()
 
-    def told(result: EpisodeResult) -> None:
+    def on_step(result: EpisodeResult) -> None:
         if not results or results[-1] is not result:
             results.append(result)
         if viewer is not None:
@@ -191,7 +191,7 @@ def _run(options: SimpleNamespace) -> int:
             closing.callback(viewer.close)
         world = _world(options, loaded)
         closing.callback(close, world)
-        runner = Runner(loaded.contract, world, policy, plan, told=told, stop=stop)
+        runner = Runner(loaded.contract, world, policy, plan, on_step=on_step, stop=stop)
         closing.callback(close, runner)
         with _signals(stop, runner) as caught:
             try:

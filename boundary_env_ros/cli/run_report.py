@@ -97,8 +97,8 @@ def table(contract: Contract, results: Sequence[EpisodeResult]) -> str:
     times, others = found.pop('inference_seconds'), _other_actions(results)
     del found['other_actions_than_recorded'], found['requests']
     rows = [(name.replace('_', ' '), str(count)) for name, count in found.items()]
-    told = ('none' if t is None else f'{1e3 * t:.3g} ms' for t in times.values())
-    rows.insert(1, ('inference p50, p99, greatest', ', '.join(told)))
+    texts = ('none' if t is None else f'{1e3 * t:.3g} ms' for t in times.values())
+    rows.insert(1, ('inference p50, p99, greatest', ', '.join(texts)))
     if others.of:
         rows += [
             ('other actions than recorded', str(others)),

@@ -35,7 +35,7 @@ Happenings = tuple[EnvironmentEvent, ...]
 
 _ACTIVE = (EpisodeState.RESETTING, EpisodeState.RUNNING)
 
-_NO_HAND, _HAND = 'the policy has the robot again', 'a person has taken over'
+_RETURNED, _TAKEN_OVER = 'the policy has the robot again', 'a person has taken over'
 
 
 class Events:
@@ -66,8 +66,8 @@ class Events:
         self._step = replace(id_, step=0)
         self._acting, self._action = 0, 0
         self._fields: dict[str, ObservationField] = {}
-        self._told_through = 0
-        self._told: set[int] = set()
+        self._sent_through = 0
+        self._sent: set[int] = set()
         self._intervention: object = None
         self._by_hand = False
         self._prompt = ''
@@ -93,12 +93,12 @@ class Events:
         is waited for until the environment repeats itself, but not if that is dead.
         """
         found = list(self._turn_to(status.id, active=status.state in _ACTIVE))
-        if not self._is_told_of(status.id):
+        if not self._is_current(status.id):
             return tuple(found)
         if status.state.over:
-            told = status.id.step <= self._step.step and status.ending != endings.RESET_FAILED
+            known = status.id.step <= self._step.step and status.ending != endings.RESET_FAILED
             dead = status.ending == endings.ENVIRONMENT_LOST
-            if told or dead or self._ending is not None:
+            if known or dead or self._ending is not None:
                 found.append(self._over(status))
             else:
                 self._ending = status
@@ -113,22 +113,22 @@ class Events:
 
     def decision(self, decision: GateDecision) -> Happenings:
         """Take a decision of the gate."""
-        if not (self._is_told_of(decision.id) and self._is_new(decision)):
+        if not (self._is_current(decision.id) and self._is_new(decision)):
             return ()
-        self._told.add(decision.sequence)
+        self._sent.add(decision.sequence)
         return tuple(self._of_decision(decision))
 
     def transition(self, transition: Transition) -> Happenings:
         """Take a step that was closed, with decisions that were not heard of before."""
         found = list(self._turn_to(transition.id, active=True))
-        if not self._is_told_of(transition.id):
+        if not self._is_current(transition.id):
             return tuple(found)
         for decision in transition.decisions:
             if self._is_new(decision):
                 found += self._of_decision(decision)
         numbers = [decision.sequence for decision in transition.decisions]
-        self._told_through = max((self._told_through, *numbers))
-        self._told = {number for number in self._told if number > self._told_through}
+        self._sent_through = max((self._sent_through, *numbers))
+        self._sent = {number for number in self._sent if number > self._sent_through}
         self._step = transition.id
         over = transition.terminated or transition.truncated
         if transition.kind is Kind.STEP or not over:
@@ -168,7 +168,7 @@ class Events:
         self._begin(id_)
         self._active = True
 
-    def _is_told_of(self, id_: StepId) -> bool:
+    def _is_current(self, id_: StepId) -> bool:
         """Return whether something belongs to the episode that is active."""
         here = self._step.digest, self._step.episode_id
         return self._active and (id_.digest, id_.episode_id) == here
@@ -188,13 +188,13 @@ class Events:
         )
 
     def _is_new(self, decision: GateDecision) -> bool:
-        return decision.sequence > self._told_through and decision.sequence not in self._told
+        return decision.sequence > self._sent_through and decision.sequence not in self._sent
 
     # What happened -------------------------------------------------------------------------------
 
-    def _event(self, kind: EventKind, id_: StepId, **told: Any) -> EnvironmentEvent:
+    def _event(self, kind: EventKind, id_: StepId, **fields: Any) -> EnvironmentEvent:
         self._sequence += 1
-        return EnvironmentEvent(id=id_, sequence=self._sequence, kind=kind, **told)
+        return EnvironmentEvent(id=id_, sequence=self._sequence, kind=kind, **fields)
 
     def _observation(self, transition: Transition) -> EnvironmentEvent:
         delta, doubtful = [], []
@@ -240,7 +240,7 @@ class Events:
         )
 
     def _of_decision(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
-        yield from self._hand(decision)
+        yield from self._takeover(decision)
         intervened = tuple(
             result
             for result in decision.rules
@@ -257,7 +257,7 @@ class Events:
             yield self._safety(decision, intervened)
         self._intervention = what
 
-    def _hand(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
+    def _takeover(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
         refused = any(result.reason is Reason.OPERATOR for result in decision.rules)
         by_hand = decision.trigger is Trigger.OPERATOR or refused
         if by_hand is self._by_hand or (decision.trigger is Trigger.TIMER and not by_hand):
@@ -266,7 +266,7 @@ class Events:
         yield self._event(
             EventKind.OPERATOR,
             self._of_step(decision),
-            reason=_HAND if by_hand else _NO_HAND,
+            reason=_TAKEN_OVER if by_hand else _RETURNED,
             delta=self._commanded(decision, range(len(decision.command))),
             action_sequence=_request(decision),
         )

@@ -218,9 +218,9 @@ class ContractEnv:
     def _listen(self) -> None:
         """Have the world tell its events, once there is one and a callback."""
         if self._world is not None and self._callbacks:
-            self._world.listen(self._tell)
+            self._world.listen(self._on_event)
 
-    def _tell(self, event: EnvironmentEvent) -> None:
+    def _on_event(self, event: EnvironmentEvent) -> None:
         for kind, callback in self._callbacks:
             if is_of(event, kind):
                 callback(event)

@@ -264,7 +264,7 @@ class EmbeddedWorld(World):
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing of each agent that runs: the world waits for them."""
         check_open(self._closed)
-        self._tell_pushed()
+        self._emit_pushed()
         check_running(self.running)
         return dict.fromkeys(self.running, ())
 
@@ -317,15 +317,15 @@ class EmbeddedWorld(World):
                 self._events[agent] = Events(self._contract, self._digest)
                 self._events[agent].status(boundary.environment.status(self._instant()))
 
-    def _tell(self, agent: str, record: object) -> None:
+    def _emit(self, agent: str, record: object) -> None:
         if self._listener is not None:
             for event in self._events[agent].of(record):
                 self._listener(event)
 
-    def _tell_pushed(self) -> None:
+    def _emit_pushed(self) -> None:
         if self._events and self._plugin is not None:
             for push in self._plugin.pushed():
-                self._tell(push.agent, push)
+                self._emit(push.agent, push)
 
     def _sink(self, record: Output | ActionRequest | GateDecision | SavedState) -> None:
         if self._record is not None:
@@ -336,7 +336,7 @@ class EmbeddedWorld(World):
         if self._to is not None:
             self._to(record)
         if isinstance(record, (Transition, EpisodeStatus)):
-            self._tell(record.id.agent, record)
+            self._emit(record.id.agent, record)
 
     # One agent -----------------------------------------------------------------------------------
 
@@ -402,7 +402,7 @@ class EmbeddedWorld(World):
                 for name, text in published(whole).items():
                     self._plugin.document(boundary.documents[name], text)
             self._sink(whole)
-            self._tell(boundary.agent, whole)
+            self._emit(boundary.agent, whole)
             self._apply(boundary, Decided(decision=whole, now=now))
 
     def _apply(self, boundary: EmbeddedBoundary, event: InputEvent) -> None:
@@ -447,7 +447,7 @@ class EmbeddedWorld(World):
 
     def _reset(self, request: ResetWorld) -> None:
         answer = self._robot.reset(request, self._now)
-        self._tell_pushed()
+        self._emit_pushed()
         for boundary in self._boundaries.values():
             self._apply(boundary, WorldAnswered(answer=answer, now=self._instant()))
 
@@ -463,7 +463,7 @@ class EmbeddedWorld(World):
             self._failed = ''
         except SimulationFailed as error:
             self._failed = str(error)
-        self._tell_pushed()
+        self._emit_pushed()
         now = self._instant()
         for emission in emissions:
             owner = self._owner.get(emission.topic)
@@ -477,9 +477,9 @@ class EmbeddedWorld(World):
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
-            said = '' if self._plugin is None else self._plugin.info(agent)
+            info = '' if self._plugin is None else self._plugin.info(agent)
             report = Advanced(
-                report=report_of(advance.id, own, self._failed, info=said), now=self._now
+                report=report_of(advance.id, own, self._failed, info=info), now=self._now
             )
             self._decided(boundary, boundary.gate.apply(WorldMoved(report=report, now=now)))
             # However long the world took: what records is this process, and it is here.

@@ -70,7 +70,7 @@ class StageTimes(Mapping[str, float | None]):
 
 def step_info(
     contract: Contract,
-    delivery: StepResult,
+    result: StepResult,
     missed: Sequence[StepResult] = (),
     *,
     full: bool = False,
@@ -142,7 +142,7 @@ def step_info(
         By field of the observation.
 
     """
-    transition = delivery.transition
+    transition = result.transition
     info: Info = {
         'step': transition.id.step,
         'contract': f'{transition.contract} {transition.contract_version}',
@@ -167,7 +167,7 @@ def step_info(
         'ending': transition.ending,
         'declared_by': transition.declared_by,
         'message': ending_message(transition, contract),
-        'unresolved_images': list(delivery.unresolved),
+        'unresolved_images': list(result.unresolved),
         'world': _world(transition.info),
     }
     if full:
@@ -180,8 +180,8 @@ def step_info(
             'achieved': {v.name: list(v.values) for v in reset.achieved},
             'instruction': reset.instruction,
         }
-    if delivery.replayed is not None:
-        info['replay'] = asdict(delivery.replayed)
+    if result.replayed is not None:
+        info['replay'] = asdict(result.replayed)
     return info
 
 
@@ -207,7 +207,7 @@ def _details(transition: Transition) -> Info:
 
 
 def outcome_of(
-    contract: Contract, deliveries: Sequence[StepResult], *, full: bool = False
+    contract: Contract, results: Sequence[StepResult], *, full: bool = False
 ) -> tuple[float, Info]:
     """
     Return reward and info of a step, from all that was closed since the last one, in order.
@@ -216,9 +216,9 @@ def outcome_of(
     no action came in time, without one: these are told as missed. The reward is the sum over all,
     so that the rewards of an episode add up to its return.
     """
-    last = deliveries[-1]
-    missed = [d for d in deliveries[:-1] if d.transition.overrun]
-    reward = sum(d.transition.reward for d in deliveries)
+    last = results[-1]
+    missed = [d for d in results[:-1] if d.transition.overrun]
+    reward = sum(d.transition.reward for d in results)
     return reward, step_info(contract, last, missed, full=full)
 
 

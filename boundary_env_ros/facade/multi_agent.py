@@ -359,10 +359,10 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
         own = [d for d in results if self.contract.has_turn(agent, d.transition.id.step)]
         if own and own[-1] is results[-1]:
             return info
-        told = (
+        own_info = (
             step_info(self.contract, own[-1], full=self._full_info) if own else self.infos[agent]
         )
-        return {**info, **{key: told[key] for key in _OF_THE_ACTION if key in told}}
+        return {**info, **{key: own_info[key] for key in _OF_THE_ACTION if key in own_info}}
 
     def _next(self, agent: str) -> str:
         """Return whose turn it is now; the one that acted last if no episode runs."""

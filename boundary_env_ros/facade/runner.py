@@ -192,13 +192,13 @@ class Runner:
         policy: Policy,
         plan: Plan,
         *,
-        told: Callable[[EpisodeResult], None] = lambda result: None,
+        on_step: Callable[[EpisodeResult], None] = lambda result: None,
         stop: threading.Event | None = None,
     ) -> None:
         plan.check(contract)
         self._contract, self._world, self._plan = contract, world, plan
         self._agent = agent_of(world.agents)
-        self._told = told
+        self._on_step = on_step
         self._stop = stop or threading.Event()
         self._source: Source = getattr(policy, 'source', Source.POLICY)
         self._inference = Inference(policy, contract, patience=plan.patience)
@@ -206,8 +206,8 @@ class Runner:
         self._times: deque[float] = deque(maxlen=_RECENT)
         #: The newest pixels of each image field that the observations of an episode referred to.
         self.images: dict[str, Image] = {}
-        self._result = EpisodeResult(seed=0)
-        self._said: dict[str, str] = {}
+        self._episode = EpisodeResult(seed=0)
+        self._metadata: dict[str, str] = {}
         #: Whether an episode is being begun, which may take as long as a person needs.
         self.beginning = False
 
@@ -252,9 +252,9 @@ class Runner:
             in lockstep at once.
 
         """
-        self._result = EpisodeResult(seed=seed)
+        self._episode = EpisodeResult(seed=seed)
         self.images.clear()
-        self._said = {}
+        self._metadata = {}
         instruction = with_instruction(self._contract, seed, options).get(INSTRUCTION, '')
         self.beginning = True
         try:
@@ -263,25 +263,25 @@ class Runner:
         finally:
             self.beginning = False
         first = begun[self._agent]
-        self._result.episode_id = first.transition.id.episode_id
-        self._result.transitions.append(first.transition)
+        self._episode.episode_id = first.transition.id.episode_id
+        self._episode.transitions.append(first.transition)
         self.images.update(first.images)
-        self._told(self._result)
+        self._on_step(self._episode)
         try:
             if self._plan.asynchronous:
                 self._overlap(first)
             else:
                 self._alternate(first)
         except _LeftError:
-            self._result.left = INTERRUPTED
+            self._episode.left = INTERRUPTED
         except PolicyLost:
-            self._result.left = BROKEN_OFF
+            self._episode.left = BROKEN_OFF
             self._await_end()
             raise
         except BaseException:
-            self._result.left = BROKEN_OFF
+            self._episode.left = BROKEN_OFF
             raise
-        return self._result
+        return self._episode
 
     def close(self) -> None:
         """Close the policy."""
@@ -290,8 +290,8 @@ class Runner:
     def _await_end(self) -> None:
         """Ask for nothing: the gate holds, then stops, and the environment ends the episode."""
         while self._realtime and self._world.running and not self._stop.is_set():
-            for delivery in self._world.step({})[self._agent]:
-                self._take(delivery)
+            for result in self._world.step({})[self._agent]:
+                self._add(result)
 
     # Ways to run ---------------------------------------------------------------------------------
 
@@ -319,11 +319,11 @@ class Runner:
                 step = prediction.step + 1
                 continue
             following: list[Future[Prediction]] = []
-            hear = self._asker(
+            on_result = self._asker(
                 following, step + len(rows) - 1 - self._lead(), step + len(rows) - 1, prediction
             )
-            hear(last)
-            last = self._send(prediction, rows, skipped=skipped, on_result=hear)
+            on_result(last)
+            last = self._send(prediction, rows, skipped=skipped, on_result=on_result)
             if following and not _over(last):
                 prediction, step, last = self._follow(following[0], last)
             elif not _over(last):
@@ -336,12 +336,12 @@ class Runner:
     ) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
-        def hear(delivery: StepResult) -> None:
-            step = delivery.transition.id.step
-            if not asked and step >= begin and not _over(delivery):
-                asked.append(self._ask(delivery, end - step, running.rows[step - running.step :]))
+        def on_result(result: StepResult) -> None:
+            step = result.transition.id.step
+            if not asked and step >= begin and not _over(result):
+                asked.append(self._ask(result, end - step, running.rows[step - running.step :]))
 
-        return hear
+        return on_result
 
     def _follow(
         self, pending: Future[Prediction], last: StepResult
@@ -350,10 +350,10 @@ class Runner:
         late = self._realtime and not pending.done()
         prediction = self._answer(pending, last)
         if late:
-            self._result.chunks_late += 1
-            for delivery in self._world.observe()[self._agent]:
-                last = self._take(delivery)
-            self._said['chunk_late'] = 'spliced'
+            self._episode.chunks_late += 1
+            for result in self._world.observe()[self._agent]:
+                last = self._add(result)
+            self._metadata['chunk_late'] = 'spliced'
         return prediction, last.transition.id.step + 1, last
 
     @property
@@ -371,9 +371,9 @@ class Runner:
         return min(needed, self._plan.most_ahead(self._contract))
 
     def _drop(self) -> None:
-        self._result.chunks_dropped += 1
+        self._episode.chunks_dropped += 1
         # Told with the next request, so that it stands in the record.
-        self._said['chunks_dropped'] = str(int(self._said.get('chunks_dropped', '0')) + 1)
+        self._metadata['chunks_dropped'] = str(int(self._metadata.get('chunks_dropped', '0')) + 1)
 
     # Inferring -----------------------------------------------------------------------------------
 
@@ -381,12 +381,12 @@ class Runner:
         return self._answer(self._ask(last), last)
 
     def _ask(
-        self, delivery: StepResult, delay: int = 0, left: Sequence[Vector] = ()
+        self, result: StepResult, delay: int = 0, left: Sequence[Vector] = ()
     ) -> Future[Prediction]:
         observation: Mapping[str, Array] = observation_values(
-            self._contract, delivery.transition.after, {**self.images, **delivery.images}
+            self._contract, result.transition.after, {**self.images, **result.images}
         )
-        return self._inference.ask(observation, delivery, delay, left)
+        return self._inference.ask(observation, result, delay, left)
 
     def _answer(self, pending: Future[Prediction], last: StepResult) -> Prediction:
         prediction: Prediction | None = self._inference.wait(
@@ -394,7 +394,7 @@ class Runner:
         )
         if prediction is None:
             raise _LeftError
-        self._result.inferences.append(prediction.seconds)
+        self._episode.inferences.append(prediction.seconds)
         self._times.append(prediction.seconds)
         return prediction
 
@@ -411,40 +411,40 @@ class Runner:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
             raise _LeftError
-        said, self._said = self._said, {}
-        self._result.requests += 1
-        self._result.skipped += skipped
+        metadata, self._metadata = self._metadata, {}
+        self._episode.requests += 1
+        self._episode.skipped += skipped
 
-        def hear(delivery: StepResult) -> None:
-            self._take(delivery)
-            on_result(delivery)
+        def on_closed(result: StepResult) -> None:
+            self._add(result)
+            on_result(result)
 
         request = StepRequest(
             action=tuple(value for row in rows for value in row),
             answers=prediction.answers,
             skipped=skipped,
-            metadata={**said, **prediction.metadata},
+            metadata={**metadata, **prediction.metadata},
             source=self._source,
-            on_result=hear,
+            on_result=on_closed,
         )
         last = self._world.step({self._agent: request})[self._agent][-1]
         if last.replayed is not None and last.replayed.differs is not None:
-            self._result.compared += 1
-            self._result.other_actions += last.replayed.differs
+            self._episode.compared += 1
+            self._episode.other_actions += last.replayed.differs
         return last
 
-    def _take(self, delivery: StepResult) -> StepResult:
-        result, transition = self._result, delivery.transition
-        self.images.update(delivery.images)
-        result.steps += 1
-        result.total += transition.reward
-        result.transitions.append(transition)
-        if _over(delivery):
-            result.ending, result.declared_by = transition.ending, transition.declared_by
-            result.terminated, result.truncated = transition.terminated, transition.truncated
-        self._told(result)
-        return delivery
+    def _add(self, result: StepResult) -> StepResult:
+        episode, transition = self._episode, result.transition
+        self.images.update(result.images)
+        episode.steps += 1
+        episode.total += transition.reward
+        episode.transitions.append(transition)
+        if _over(result):
+            episode.ending, episode.declared_by = transition.ending, transition.declared_by
+            episode.terminated, episode.truncated = transition.terminated, transition.truncated
+        self._on_step(episode)
+        return result
 
 
-def _over(delivery: StepResult) -> bool:
-    return delivery.transition.terminated or delivery.transition.truncated
+def _over(result: StepResult) -> bool:
+    return result.transition.terminated or result.transition.truncated

@@ -99,7 +99,7 @@ def chain_of(env: object, wrappers: Sequence[object] | None) -> tuple[str, ...]:
 
     Empty if the wrappers are not known.
     """
-    return () if wrappers is None else (*map(_told, wrappers), f'{type(env).__name__}()')
+    return () if wrappers is None else (*map(_described, wrappers), f'{type(env).__name__}()')
 
 
 def check_same_wrappers(
@@ -123,7 +123,7 @@ def check_same_wrappers(
         )
 
 
-def _told(wrapper: object) -> str:
+def _described(wrapper: object) -> str:
     """
     Return a wrapper as it was made, as far as it says.
 

@@ -174,17 +174,13 @@ def robot_access(contract: Contract) -> Access:
     return table.row(ROBOT)
 
 
-def _commands(contract: Contract) -> list[str]:
-    return [g.topic for g in contract.action] + [g.topic for g in contract.documents]
-
-
 def _of_agent(contract: Contract, agent: str, gate: str, table: _Table) -> None:
     """Add who subscribes the sensors of an agent, and who its commands."""
 
     def at(*topics: str) -> list[str]:
         return [contract.topic_of(agent, topic) for topic in topics if topic]
 
-    commands = at(*_commands(contract))
+    commands = at(*contract.command_topics)
     table.add(gate, 'publishes', *commands)
     # Its own come back, so that it notices those of another.
     table.add(gate, 'subscribes', *commands, *at(*(item.topic for item in gate_inputs(contract))))
@@ -199,7 +195,7 @@ def _of_robot(contract: Contract, table: _Table) -> None:
     commands = {
         contract.topic_of(agent, topic)
         for agent in contract.agents
-        for topic in _commands(contract)
+        for topic in contract.command_topics
     }
     table.add(ROBOT, 'publishes', *(foreign_topics(contract).keys() - commands), _CLOCK)
     table.add(ROBOT, 'subscribes', *commands)

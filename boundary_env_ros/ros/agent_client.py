@@ -148,45 +148,37 @@ class AgentClient:
             maxlen=names.RECORD.depth
         )
         self._episode: EpisodeStatus | None = None
-        self._heard_environment = time.monotonic()
+        self._environment_seen = time.monotonic()
         self._gate: GateStatus | None = None
         self._images = self._no_images()
         self._episode_id = ''
         self._lease_id = ''
         self._sequence = 0
         self._last: StepResult | None = None
-        self._deadline = self._since = self._tell_at = 0.0
-        self._told = Once(_AGAIN)
+        self._deadline = self._since = self._log_from = 0.0
+        self._logged = Once(_AGAIN)
 
         self._own, self._node, self._authenticity = own, own.node, authenticity
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscriptions = []
         if sink is not None:
             # Before the others: of what has come, a step is told before the ending it led to.
-            hear = partial(self._on_other, GateDecision)
             self._subscriptions.append(
-                self._listen(msg.GateDecision, names.GATE_DECISION, hear, names.RECORD)
+                self._subscribe(names.GATE_DECISION, partial(self._on_other, GateDecision))
             )
-            hear = partial(self._on_other, EnvironmentEvent)
-            self._listen(msg.EnvironmentEvent, names.PUSHED, hear, names.RECORD)
+            self._subscribe(names.PUSHED, partial(self._on_other, EnvironmentEvent))
         self._subscriptions += [
-            self._listen(kind, topic, callback, qos)
-            for kind, topic, callback, qos in (
-                (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),
-                (
-                    msg.EpisodeStatus,
-                    names.EPISODE_STATUS,
-                    with_info(self._on_episode),
-                    names.LATCHED_MANY,
-                ),
-                (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
-            )
+            self._subscribe(names.TRANSITION, with_info(self._on_transition)),
+            self._subscribe(names.EPISODE_STATUS, with_info(self._on_episode), names.LATCHED_MANY),
+            self._subscribe(names.GATE_STATUS, self._on_gate),
         ]
         for spec in image_fields(contract):
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
             kind = message_class(spec.type)
-            hear = partial(self._on_image, spec.name, header_stamp(kind))
-            self._subscriptions.append(self._listen(kind, spec.topic, hear, kept))
+            on_image = partial(self._on_image, spec.name, header_stamp(kind))
+            self._subscriptions.append(
+                own.incoming.listen(kind, self._named(spec.topic), on_image, kept, raw=True)
+            )
         self._requests = authenticity.publisher(
             self._node.create_publisher(
                 msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
@@ -199,18 +191,18 @@ class AgentClient:
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> Any:
-        topic = self._named(topic)
-        fault = self._authenticity.verifier(kind, self._node.resolve_topic_name(topic))
+    def _subscribe(self, topic: str, callback: Callable[..., None], qos: Any = None) -> Any:
+        own, place = names.OWN_TOPICS[topic], self._named(topic)
         # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
-        guarded = self._own.incoming.subscription(topic, None, callback, 0.0, fault=fault)
-        return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
+        return self._own.incoming.listen(
+            own.kind, place, callback, qos or own.qos, raw=True, authenticity=self._authenticity
+        )
 
     # Receiving -----------------------------------------------------------------------------------
 
     def _on_transition(self, data: bytes, info: Any) -> None:
         transition = from_bytes(Transition, data)
-        self._heard(info)
+        self._note_environment(info)
         delivered = not_before(self._clock.now(), transition.closed)
         try:
             self._sink(transition)
@@ -221,18 +213,18 @@ class AgentClient:
     def _on_episode(self, data: bytes, info: Any) -> None:
         status = from_bytes(EpisodeStatus, data)
         if status.id.digest == self._digest:
-            self._heard(info)
+            self._note_environment(info)
             self._episode = status
         self._sink(status)
 
     def _on_other(self, kind: type[GateDecision | EnvironmentEvent], data: bytes) -> None:
         self._sink(from_bytes(kind, data))
 
-    def _heard(self, info: Any) -> None:
+    def _note_environment(self, info: Any) -> None:
         """Take note of a heartbeat of the environment; it may have waited to be let in."""
         arrived = info['received_timestamp']
         waited = max(0, time.time_ns() - arrived) / NANOSECONDS if arrived else 0.0
-        self._heard_environment = max(self._heard_environment, time.monotonic() - waited)
+        self._environment_seen = max(self._environment_seen, time.monotonic() - waited)
 
     def _on_gate(self, data: bytes) -> None:
         self._gate = from_bytes(GateStatus, data)
@@ -256,7 +248,7 @@ class AgentClient:
         Of several agents in one world each must have asked before the world is reset. Where it is
         refused, the episode that runs goes on.
         """
-        self._tell_at, self._told = time.monotonic() + _QUICK, Once(_AGAIN)
+        self._log_from, self._logged = time.monotonic() + _QUICK, Once(_AGAIN)
         request = srv.BeginEpisode.Request(
             digest=self._digest,
             client=client or self.client,
@@ -271,7 +263,7 @@ class AgentClient:
         # What comes from here on may already be of the new episode; what is not is passed over.
         before, self._images = self._images, self._no_images()
         try:
-            answer = self._granted(
+            answer = self._call_until_granted(
                 self._begin,
                 request,
                 'the environment node (begin_episode)',
@@ -304,7 +296,7 @@ class AgentClient:
             # Two processes of one name must not share a lease.
             client=f'{self.client} {self._holder}',
         )
-        answer = self._granted(
+        answer = self._call_until_granted(
             self._arm,
             request,
             'the safety gate (arm)',
@@ -342,15 +334,15 @@ class AgentClient:
         # No older image is there to fall back on; the action that answers must still be young
         # enough.
         patience = self._contract.safety.max_action_age / 2.0
-        return self._deliver(transition, delivered, time.monotonic() + patience)
+        return self._result(transition, delivered, time.monotonic() + patience)
 
     def _wait_for_peers(self, deadline: float) -> None:
         while missing := self._missing():
-            if self._told_to_stop():
+            if self._was_stopped():
                 raise LinkError(
                     f'The nodes were stopped (missing: {" and ".join(missing)}). {_START}'
                 )
-            self._tell(' and '.join(missing))
+            self._log_wait(' and '.join(missing))
             if time.monotonic() > deadline:
                 nobody = not (self._begin.service_is_ready() or self._arm.service_is_ready())
                 begin = f'No boundary runs here (domain {self._own.domain_id}). ' if nobody else ''
@@ -362,7 +354,7 @@ class AgentClient:
                 )
             self._spin(0.02)
 
-    def _told_to_stop(self) -> bool:
+    def _was_stopped(self) -> bool:
         """Return whether the environment ended the last episode since it was stopped itself."""
         last = self._episode
         return (
@@ -406,11 +398,11 @@ class AgentClient:
             reader.node_name == 'recorder' for reader in readers
         ) and self._requests.get_subscription_count() >= len(readers)
 
-    def _granted(
+    def _call_until_granted(
         self,
         client: Any,
         request: Any,
-        whom: str,
+        service: str,
         passing: Collection[ResultCode],
         *,
         sign_of_life: float,
@@ -421,7 +413,7 @@ class AgentClient:
         while True:
             try:
                 return self._call(
-                    client, request, whom, sign_of_life=sign_of_life, deadline=deadline
+                    client, request, service, sign_of_life=sign_of_life, deadline=deadline
                 )
             except RequestRejected as refusal:
                 if refusal.code not in passing or time.monotonic() > deadline:
@@ -430,7 +422,7 @@ class AgentClient:
                     why = f'. Refused by {refusal}'
                 if client is self._arm and self._over():
                     raise ResetFailed(self._ending_message() + why) from refusal
-                self._tell(str(refusal))
+                self._log_wait(str(refusal))
             # However much comes meanwhile: nodes have a budget for requests.
             again = time.monotonic() + _ASK_AGAIN
             wait_until(lambda: False, again, lambda: self._spin(_ASK_AGAIN))
@@ -454,7 +446,7 @@ class AgentClient:
         return '' if self._episode is None else self._episode.message
 
     def _call(
-        self, client: Any, request: Any, whom: str, *, sign_of_life: float, deadline: float
+        self, client: Any, request: Any, service: str, *, sign_of_life: float, deadline: float
     ) -> Any:
         """
         Ask a service, and ask again if no answer comes; see :func:`.call_with_retry.ask`.
@@ -482,18 +474,18 @@ class AgentClient:
             elif time.monotonic() - gone > _GONE:
                 # It said so when it ended; of one that was killed nothing is heard for a while.
                 raise LinkError(
-                    f'The nodes were stopped (expected an answer of {whom}, got none). {_START}'
+                    f'The nodes were stopped (expected an answer of {service}, got none). {_START}'
                 )
 
         answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, spin=spin)
         if answer is None:
             raise LinkTimeout(
-                f'No answer of {whom} within {max(0.0, deadline - begun):.3g} s. '
+                f'No answer of {service} within {max(0.0, deadline - begun):.3g} s. '
                 'Is the node active, and alive?'
             )
         if answer.result.code:
             raise RequestRejected(
-                f'{whom}: {answer.result.message}', ResultCode(answer.result.code)
+                f'{service}: {answer.result.message}', ResultCode(answer.result.code)
             )
         return answer
 
@@ -525,15 +517,15 @@ class AgentClient:
         self._since = time.monotonic()
         return request
 
-    def pass_over(self) -> None:
+    def skip(self) -> None:
         """Let a step go by without an action, in place of :meth:`request`."""
         self._since = time.monotonic()
 
-    def take(self, seconds: float) -> StepResult | None:
+    def next_result(self, seconds: float) -> StepResult | None:
         """Return the next transition that is closed; None if none comes within these seconds."""
         if not self._wait_for_transition(seconds):
             return None
-        return self._deliver(*self._transitions.popleft(), self._half_a_period())
+        return self._result(*self._transitions.popleft(), self._half_a_period())
 
     def observe(self) -> tuple[StepResult, ...]:
         """Return what was closed meanwhile."""
@@ -542,7 +534,7 @@ class AgentClient:
         # One for all: however many there are, fewer must come meanwhile.
         until = self._half_a_period()
         while self._has_transition():
-            closed.append(self._deliver(*self._transitions.popleft(), until))
+            closed.append(self._result(*self._transitions.popleft(), until))
         return tuple(closed)
 
     def _half_a_period(self) -> float:
@@ -572,7 +564,7 @@ class AgentClient:
             now = time.monotonic()
             if now > until:
                 return False
-            silent = now - self._heard_environment
+            silent = now - self._environment_seen
             episode = self._episode
             if episode is not None and self._over() and episode.ending == ENVIRONMENT_LOST:
                 raise PeerLost(
@@ -590,9 +582,7 @@ class AgentClient:
         self._since = time.monotonic()
         return True
 
-    def _deliver(
-        self, transition: Transition, delivered: ClockReading, until: float
-    ) -> StepResult:
+    def _result(self, transition: Transition, delivered: ClockReading, until: float) -> StepResult:
         """Return the result of a transition, whose images are waited for until a time."""
         images: dict[str, Image] = {}
         unresolved = []
@@ -610,7 +600,7 @@ class AgentClient:
                     images[spec.name] = pixels_of(spec, decoded(message_class(spec.type), image))
                 except RecordError as error:
                     unresolved.append(spec.name)
-                    if self._told.due(spec.name):
+                    if self._logged.due(spec.name):
                         self._node.get_logger().warning(str(error))
         self._last = StepResult(
             transition=transition,
@@ -648,13 +638,13 @@ class AgentClient:
             if left <= 0.0:
                 raise LinkTimeout(f'Timed out (expected {what}). Is the node active, and alive?')
             episode = self._episode
-            told = '' if episode is None or episode.state.over else episode.message
-            self._tell(f'{what}. {told}')
+            status = '' if episode is None or episode.state.over else episode.message
+            self._log_wait(f'{what}. {status}')
             self._spin(min(left, _SLICE))
 
-    def _tell(self, missing: str) -> None:
+    def _log_wait(self, missing: str) -> None:
         """Log what a reset waits for, if it takes long; each cause, whatever its numbers, once."""
-        if time.monotonic() > self._tell_at and self._told.due(_NUMBER.sub('', missing)):
+        if time.monotonic() > self._log_from and self._logged.due(_NUMBER.sub('', missing)):
             place = f'{self._node.get_namespace()}, ROS_DOMAIN_ID {self._own.domain_id}'
             self._node.get_logger().warning(f'reset() waits for {missing} ({place})')
 

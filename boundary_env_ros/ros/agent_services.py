@@ -117,16 +117,11 @@ class AgentServices:
         self._seen: dict[str, Transition] = {}
         self._events = Events(contract, node.loaded.digest)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
-        self._event = node.add_publisher(
-            msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
-        )
+        self._event = node.publisher_of(names.EVENT, agent)
         #: Is called with the message of each event, in the thread that receives.
         self.on_event: Callable[[Any], None] | None = None
-        self._gate = node.own(
-            node.destroy_client,
-            node.create_client(
-                srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
-            ),
+        self._gate = node.add_client(
+            srv.EvaluateActions, contract.topic_of(agent, names.EVALUATE_ACTIONS)
         )
         self._answers = {
             names.EVALUATE_ACTIONS: self._answering(srv.EvaluateActions, self._evaluate_actions)
@@ -271,7 +266,7 @@ class AgentServices:
             self._conversation.release()
 
     def _steps(
-        self, actions: Iterable[tuple[Vector, str]], said: Iterable[Any]
+        self, actions: Iterable[tuple[Vector, str]], pairs: Iterable[Any]
     ) -> tuple[list[Transition], int, Any]:
         """
         Step up to the first ending or error.
@@ -290,7 +285,7 @@ class AgentServices:
 
         """
         world, completed = self.world, 0
-        metadata = metadata_of(from_msg(KeyValue, pair) for pair in said)
+        metadata = metadata_of(from_msg(KeyValue, pair) for pair in pairs)
         closed: list[Transition] = []
         for action, payload in actions:
             wanted = StepRequest(action=action, payload=payload, metadata=metadata)
@@ -329,8 +324,8 @@ class AgentServices:
             closed, completed, result = self._steps(
                 zip(actions, payloads, strict=True), request.metadata
             )
-        told = {'result': result, 'completed': completed, **_snapshot(closed)}
-        return srv.BatchStep.Response(**told, transitions=_messages(closed))
+        fields = {'result': result, 'completed': completed, **_snapshot(closed)}
+        return srv.BatchStep.Response(**fields, transitions=_messages(closed))
 
     def _observe(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)

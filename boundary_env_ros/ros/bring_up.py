@@ -158,7 +158,7 @@ class BringUp(Closing):
         if asked is None:
             return
         answer, state = asked
-        if not wait_until(answer.done, deadline, lambda: self._let_in(node)):
+        if not wait_until(answer.done, deadline, lambda: self._spin(node)):
             raise _late(node, f'was to {_verb(transition)}')
         if not answer.result().success:
             raise _refused(node, transition, state)
@@ -167,7 +167,7 @@ class BringUp(Closing):
         client = self._client(GetState, f'{node.place}/get_state')
 
         def spin() -> None:
-            self._let_in(node)
+            self._spin(node)
 
         answer = None
         if wait_until(client.service_is_ready, deadline, spin):
@@ -181,7 +181,7 @@ class BringUp(Closing):
             self._clients[service] = self._own.node.create_client(kind, service)
         return self._clients[service]
 
-    def _let_in(self, node: Node) -> None:
+    def _spin(self, node: Node) -> None:
         """Let answers in for a moment, unless the process of the node, or of another, ended."""
         self._interrupted()
         for each in (node, *self._together):

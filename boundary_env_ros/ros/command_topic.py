@@ -16,7 +16,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_domain import CommandDomain
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_writer, time_fields
-from boundary_env_ros.ros.executors import let_in
+from boundary_env_ros.ros.executors import dispatch
 
 # Messages of each subscription that are let in before they are answered.
 _AT_ONCE = 64
@@ -126,7 +126,7 @@ class CommandTopic:
         found = self._found = {differs}
         try:
             for each in self._subscriptions:
-                let_in(each, _AT_ONCE)
+                dispatch(each, _AT_ONCE)
         finally:
             self._found = None
         differs = any(found)

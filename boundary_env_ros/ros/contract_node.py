@@ -46,7 +46,7 @@ from boundary_env_ros.ros.bounded_logger import BoundedLogger
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
-from boundary_env_ros.ros.executors import let_in_the_rest, Round, spin_until
+from boundary_env_ros.ros.executors import dispatch_rest, Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Once
 from boundary_env_ros.storage.contract_file import load, LoadedContract
@@ -371,7 +371,7 @@ class ContractNode(LifecycleNode):
 
     def conditions(self) -> Iterator[DiagnosticStatus]:
         """Yield what ``/diagnostics`` says of the node; one with more parts adds to it."""
-        contract, said = self.contract, self.trouble()
+        contract, trouble = self.contract, self.trouble()
         values = {
             'contract': f'{contract.name} {contract.version}',
             'digest': self.loaded.digest,
@@ -379,8 +379,8 @@ class ContractNode(LifecycleNode):
             'authentic': 'by the key' if self.keyed else 'anybody is heard: there is no key',
             'forged messages': self.incoming.forged,
         }
-        level = ERROR if said else OK
-        yield condition(f'{self.path}: node', level, said or 'active', values)
+        level = ERROR if trouble else OK
+        yield condition(f'{self.path}: node', level, trouble or 'active', values)
 
     @property
     def path(self) -> str:
@@ -476,7 +476,7 @@ class ContractNode(LifecycleNode):
             )
             return Failure
         before = len(self._periodic)
-        self.every(_LOOK, self._look_at_qos)
+        self.every(_LOOK, self._check_qos)
         self.every(_DIAGNOSE, self._diagnose)
         try:
             self.activate()
@@ -513,7 +513,7 @@ class ContractNode(LifecycleNode):
 
     def _let_go(self) -> None:
         self._stop_timers()
-        self._be_heard()
+        self._flush()
         self.cleanup()
         for destroy, entity in self._owned:
             destroy(entity)
@@ -533,7 +533,7 @@ class ContractNode(LifecycleNode):
         if self._loaded is not None:
             self._let_go()
 
-    def _be_heard(self) -> None:
+    def _flush(self) -> None:
         """Wait for what was said last: a publisher that goes takes along what is not sent."""
         deadline = time.monotonic() + _LAST_WORD
         for publisher in self.publishers:
@@ -546,6 +546,33 @@ class ContractNode(LifecycleNode):
         """Return a publisher that lives until the cleanup, and says whose its messages are."""
         made = self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
         return made if self.authenticity is None else self.authenticity.publisher(made)
+
+    def publisher_of(self, topic: str, agent: str = '') -> Any:
+        """Return such a publisher of a topic of this package, of an agent or of the world."""
+        own = names.OWN_TOPICS[topic]
+        return self.add_publisher(own.kind, self._place(topic, agent), own.qos)
+
+    def subscribe(
+        self,
+        topic: str,
+        callback: Callable[[bytes], None],
+        agent: str = '',
+        qos: QoSProfile | None = None,
+    ) -> Any:
+        """Listen to a topic of this package, within its bounds; the callback is given bytes."""
+        own = names.OWN_TOPICS[topic]
+        return self.add_subscription(
+            own.kind,
+            self._place(topic, agent),
+            callback,
+            qos or own.qos,
+            raw=True,
+            rate=RATE,
+            most=own.most(self.contract),
+        )
+
+    def _place(self, topic: str, agent: str) -> str:
+        return self.topic_of(agent, topic) if agent else topic
 
     def add_subscription(
         self,
@@ -580,7 +607,7 @@ class ContractNode(LifecycleNode):
             self._asked_for[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)
 
-    def _look_at_qos(self) -> None:
+    def _check_qos(self) -> None:
         """Say what is not heard, because its publisher offers less than is asked for."""
         for topic, asked in self._asked_for.items():
             for info in self.get_publishers_info_by_topic(topic):
@@ -639,6 +666,10 @@ class ContractNode(LifecycleNode):
         made = self.create_service(kind, name, callback, callback_group=group)
         return self.own(self.destroy_service, made)
 
+    def add_client(self, kind: Any, name: str) -> Any:
+        """Return a client of a service that lives until the cleanup."""
+        return self.own(self.destroy_client, self.create_client(kind, name))
+
     def own(self, destroy: Callable[[Any], object], entity: Any) -> Any:
         """Return an entity that is destroyed at the cleanup."""
         self._owned.append((destroy, entity))
@@ -696,7 +727,7 @@ def _silent(options: dict[str, Any]) -> dict[str, Any]:
     return {'event_callbacks': PublisherEventCallbacks(use_default_callbacks=False), **options}
 
 
-def _let_in_what_waits(runner: Executor) -> None:
+def _spin_pending(runner: Executor) -> None:
     """Let messages in that wait by now, for a moment."""
     round_ = Round()
     runner.create_task(round_.end)
@@ -755,7 +786,7 @@ def run(
                 refuse = partial(nodes[0].refuse, 'executor')
                 refuse(error)
                 for node in nodes:
-                    let_in_the_rest(runner, node, refuse)
+                    dispatch_rest(runner, node, refuse)
     finally:
         # The end is under way, and after it the interpreter's: another signal must not tear them.
         for number in _ENDS:
@@ -765,7 +796,7 @@ def run(
                 ends.callback(node.finish)
             for node in nodes[1:]:
                 # What it says last is for the others, who are still there.
-                ends.callback(_let_in_what_waits, runner)
+                ends.callback(_spin_pending, runner)
                 ends.callback(node.rest)
         # Fast DDS can wait for ever for a party that leaves at the same moment. Nothing is lost
         # any more: the robot is stopped, and the record closed.

@@ -169,6 +169,8 @@ def message_of(kind: Any, data: bytes) -> Message:
             return deserialize_message(data, kind)
         fault = f'a message has at least {_ENCAPSULATION}'
     except Exception as error:  # noqa: BLE001 - rclpy raises whatever its C code runs into
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None  # Ctrl-C came while it read
         fault = str(error)
     raise RecordError(f'{len(data)} bytes cannot be read (expected a {kind.__name__}): {fault}.')
 

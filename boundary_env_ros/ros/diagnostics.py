@@ -48,9 +48,13 @@ def of_steps(name: str, agent: str, timing: StepTiming) -> DiagnosticStatus:
         'latest tick, s': f'{timing.worst:.4f}',
         **{f'{stage} over budget': number for stage, number in timing.over_budget.items()},
     }
-    said = timing.trouble
+    trouble = timing.trouble
     return condition(
-        f'{name}: steps', WARN if said else OK, said or 'the steps keep their times', values, agent
+        f'{name}: steps',
+        WARN if trouble else OK,
+        trouble or 'the steps keep their times',
+        values,
+        agent,
     )
 
 

@@ -27,10 +27,10 @@ def own_domain() -> int:
         If ``ROS_DOMAIN_ID`` is no number.
 
     """
-    said = os.environ.get('ROS_DOMAIN_ID') or '0'
-    if not said.isdecimal():
-        raise LinkError(f'ROS_DOMAIN_ID is no domain (expected a number, got {said!r}). Set it.')
-    return int(said)
+    given = os.environ.get('ROS_DOMAIN_ID') or '0'
+    if not given.isdecimal():
+        raise LinkError(f'ROS_DOMAIN_ID is no domain (expected a number, got {given!r}). Set it.')
+    return int(given)
 
 
 def free_domain() -> int:

@@ -85,8 +85,8 @@ def refused(error: Exception, enclave: str, domain: object) -> LinkError:
     keystore = os.environ.get(KEYSTORE, '')
     place = Path(keystore, 'enclaves', enclave.lstrip('/'))
     missing = _missing(place, domain) if keystore else f'no keystore in {KEYSTORE}'
-    said = ' '.join(str(error).split())
-    why = missing or f'a refusal by its permissions or this middleware: {said}'
+    text = ' '.join(str(error).split())
+    why = missing or f'a refusal by its permissions or this middleware: {text}'
     return LinkError(
         f'Security refuses this process (expected the enclave {enclave} for the domain {domain} '
         f'in {place}, got {why}). Make it with `boundary-env security`, again if the contract '

@@ -104,7 +104,7 @@ def take(subscription: Any, most: int) -> Iterator[tuple[Any, Any]]:
             yield taken
 
 
-def let_in(subscription: Any, most: int) -> None:
+def dispatch(subscription: Any, most: int) -> None:
     """Call a subscription back with what waits in it."""
     callback = subscription.callback
     informed = getattr(callback, 'takes_info', False)
@@ -112,11 +112,11 @@ def let_in(subscription: Any, most: int) -> None:
         callback(taken if informed else taken[0])
 
 
-def let_in_the_rest(
+def dispatch_rest(
     executor: Executor, node: Any, on_error: Callable[[Exception], object], most: int = 1000
 ) -> None:
     """
-    Let in what came to a node together with a message or request that raised.
+    Dispatch what came to a node together with a message or request that raised.
 
     The EventsExecutor is told of several at once, by their number, and stops at the first that
     raises. Each later one would then wait for the next one, for ever.
@@ -130,16 +130,16 @@ def let_in_the_rest(
     on_error
         Is told what another message or request leads to.
     most
-        How many of one topic or service are let in.
+        How many of one topic or service are dispatched.
 
     """
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
         return  # it is told that there is one, again and again
-    for let, ports in ((let_in, node.subscriptions), (_answer, node.services)):
+    for take_in, ports in ((dispatch, node.subscriptions), (_answer, node.services)):
         for port in tuple(ports):
             for _ in range(most):
                 try:
-                    let(port, most)
+                    take_in(port, most)
                 except InvalidHandle:
                     break  # a message before ended it
                 except Exception as error:  # noqa: BLE001 - whatever the bytes lead to

@@ -57,14 +57,14 @@ def init_from_graph(
     """
     with IsolatedNode('boundary_env_init', domain_id=domain_id, listens_only=True) as own:
         watch = _GraphWatch(own.node, message_types())
-        begin = look = time.monotonic()
+        begin = next_poll = time.monotonic()
         while (now := time.monotonic()) - begin < seconds:
-            if now >= look:
-                look = now + _LOOK
-                watch.look()
+            if now >= next_poll:
+                next_poll = now + _LOOK
+                watch.poll()
                 progress(now - begin, *watch.size())
             own.executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))
-        watch.look()
+        watch.poll()
         topics = tuple(watch.topics.values())
         domain = own.domain_id
     progress(seconds, *watch.size())
@@ -85,7 +85,7 @@ class _GraphWatch:
         self._subscribed: set[tuple[str, str]] = set()
         self._flags: list[TopicSurvey] = []
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look for topics that are new, and for publishers and subscribers."""
         node = self._node
         for name, kinds in node.get_topic_names_and_types():

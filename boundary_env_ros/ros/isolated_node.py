@@ -23,7 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.domain import check_domain
-from boundary_env_ros.ros.executors import let_in, let_in_the_rest
+from boundary_env_ros.ros.executors import dispatch, dispatch_rest
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
@@ -144,7 +144,7 @@ class IsolatedNode(Closing):
             except Exception as error:  # noqa: BLE001 - whatever the bytes of a message lead to
                 refuse = partial(self.incoming.refuse, 'executor')
                 refuse(error)
-                let_in_the_rest(self.executor, self.node, refuse)
+                dispatch_rest(self.executor, self.node, refuse)
             with self._came:
                 self._rounds += 1
                 self._came.notify_all()
@@ -177,7 +177,7 @@ class IsolatedNode(Closing):
         with self._spinning:
             if self.context.ok() and not self._ending.is_set():
                 for subscription in tuple(self.node.subscriptions):
-                    let_in(subscription, _MOST)
+                    dispatch(subscription, _MOST)
 
     def close(self) -> None:
         """Let go of thread, executor, node and context; the end of the interpreter does, too."""

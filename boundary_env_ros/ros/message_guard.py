@@ -25,6 +25,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import CLOUD, SCAN
 from boundary_env_ros.core.sources import json_documents
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.conversions import message_of
 from boundary_env_ros.storage import yaml_text
 
@@ -217,8 +218,8 @@ class Incoming:
             if not budget.spend():
                 self.refuse(topic, f'more than {rate:g} messages came within a second.')
             elif most and len(data) > most:
-                told = f'(expected at most {most} bytes, got {len(data)})'
-                self.refuse(topic, f'the message is too large {told}.')
+                bounds = f'(expected at most {most} bytes, got {len(data)})'
+                self.refuse(topic, f'the message is too large {bounds}.')
             elif fault is not None and (problem := fault(data)):
                 self.refuse_forged(topic, problem)
             else:
@@ -234,9 +235,15 @@ class Incoming:
         qos: Any,
         *,
         raw: bool = False,
-        fault: Callable[[bytes], str] | None = None,
+        authenticity: Authenticity | None = None,
     ) -> Any:
-        """Make a guarded subscription; ``raw``: the callback is given the bytes of a message."""
+        """
+        Make a guarded subscription; ``raw``: the callback is given the bytes of a message.
+
+        With an ``authenticity``, what bears none under its key is refused.
+        """
+        place = self._node.resolve_topic_name(topic)
+        fault = None if authenticity is None else authenticity.verifier(kind, place)
         guarded = self.subscription(topic, None if raw else kind, callback, 0.0, fault=fault)
         return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
 
@@ -265,8 +272,8 @@ class Incoming:
                 return f'more than {rate:g} requests came within a second.'
             for name in texts:
                 if (got := len(getattr(request, name))) > MOST_BYTES:
-                    told = f'(expected at most {MOST_BYTES} characters, got {got})'
-                    return f'{name} is too long {told}.'
+                    bounds = f'(expected at most {MOST_BYTES} characters, got {got})'
+                    return f'{name} is too long {bounds}.'
             return ''
 
         if iscoroutinefunction(callback):

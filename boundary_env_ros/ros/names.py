@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from boundary_env_ros.core.contract.model import Qos
+from boundary_env_ros.core.contract.model import Contract, Qos
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.parts import Pacing
@@ -15,7 +18,9 @@ from boundary_env_ros.core.records.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.ros.interfaces import srv
+from boundary_env_ros.frozen import frozen
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision, most_of_request
 from boundary_env_ros.storage.records import ContractDescription, TOPICS
 
 ACTION_REQUEST = 'boundary/action_request'
@@ -93,6 +98,63 @@ SENSOR = profile(10, reliable=False)
 
 #: In lockstep everything that was announced is waited for, so nothing may be lost.
 SENSOR_LOCKSTEP = profile(1000, reliable=True)
+
+
+@frozen(kw_only=False)
+class OwnTopic:
+    """
+    What a topic of this package carries, and how.
+
+    Attributes
+    ----------
+    type
+        Name of its message among those of this package.
+    latched
+        Whether a late subscriber gets the last message, too.
+    of_world
+        Whether it is there once for a world, however many agents that has.
+    recorded
+        Whether a recorder listens to it.
+    most
+        Bytes of a message beyond which it is refused unread, under a contract; 0: any is read.
+
+    """
+
+    type: str
+    latched: bool = False
+    of_world: bool = False
+    recorded: bool = True
+    most: Callable[[Contract], int] = lambda _: MOST_BYTES
+
+    @property
+    def kind(self) -> Any:
+        """The class of its messages."""
+        return getattr(msg, self.type)
+
+    @property
+    def qos(self) -> QoSProfile:
+        """How it is published, and listened to by those who hear one publisher of it."""
+        return LATCHED if self.latched else RECORD
+
+
+#: Every topic of this package, by its name.
+OWN_TOPICS: Mapping[str, OwnTopic] = {
+    ACTUATION_EVIDENCE: OwnTopic('ActuationEvidence'),
+    CONTRACT: OwnTopic('ContractDescription', latched=True, of_world=True),
+    EPISODE_LABEL: OwnTopic('EpisodeLabel', of_world=True),
+    EPISODE_STATUS: OwnTopic('EpisodeStatus', latched=True),
+    GATE_DECISION: OwnTopic('GateDecision', most=most_of_decision),
+    PRIVILEGED_OBSERVATION: OwnTopic('PrivilegedObservation'),
+    TRANSITION: OwnTopic('Transition'),
+    ACTION_REQUEST: OwnTopic('ActionRequest', most=most_of_request),
+    GATE_STATUS: OwnTopic('GateStatus', latched=True),
+    RECORDER_STATUS: OwnTopic('RecorderStatus', latched=True, of_world=True),
+    EVENT: OwnTopic('EnvironmentEvent'),
+    PUSHED: OwnTopic('EnvironmentEvent', recorded=False),
+    SIM_STEP_REQUEST: OwnTopic('SimStepRequest', of_world=True),
+    # A world may say of itself what it likes, and stands still meanwhile.
+    SIM_STEP_RESPONSE: OwnTopic('SimStepResponse', most=lambda _: 0),
+}
 
 
 def sensor(qos: Qos, pacing: Pacing, least: int = 1, *, latched: bool = False) -> QoSProfile:

@@ -31,6 +31,7 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
@@ -41,7 +42,7 @@ _WAIT = 30.0
 _ANSWER = 5.0
 # How long the question may still be on its way that was just answered, s.
 _STALE = 1.0
-_say = partial(print, flush=True)
+_print = partial(print, flush=True)
 
 _MARKS = {
     word: label
@@ -121,19 +122,23 @@ def attend(
             'The input is not a terminal, so no person can be asked. '
             'Run it in a terminal, or with --yes for a script.'
         )
-    with IsolatedNode(
-        'attending', domain_id=domain_id, namespace=namespace, listens_only=True
-    ) as own:
+    with (
+        interrupts() as interrupted,
+        IsolatedNode(
+            'attending', domain_id=domain_id, namespace=namespace, listens_only=True
+        ) as own,
+    ):
 
         def spin() -> None:
             own.spin(_LOOK)
+            interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
         if calls:
             return _call_gates(own, spin, contract, calls, user)
         with suppress(KeyboardInterrupt):
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
-        _say('')
+        _print('')
     return 0
 
 
@@ -151,7 +156,7 @@ def _call_gates(
         client = authenticity.client(own.node.create_client(srv.OperatorCall, service))
         request = srv.OperatorCall.Request(caller=f'{user} on {HOST}')
         refusal = _call(client, request, spin)
-        _say(f'{service}: {refusal or "done"}')
+        _print(f'{service}: {refusal or "done"}')
         refused = refused or bool(refusal)
     return int(refused)
 
@@ -188,13 +193,12 @@ class _Terminal:
         incoming = Incoming(node)
         authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
         for agent in contract.agents:
-            for kind, name, hear in (
+            for kind, name, callback in (
                 (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status),
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
-                topic = contract.topic_of(agent, name)
-                fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
-                incoming.listen(kind, topic, hear, names.LATCHED_MANY, fault=fault)
+                topic, qos = contract.topic_of(agent, name), names.LATCHED_MANY
+                incoming.listen(kind, topic, callback, qos, authenticity=authenticity)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)
@@ -207,12 +211,12 @@ class _Terminal:
         """Ask until SIGINT."""
         contract = self._contract
         what = 'resets and labels' if self._label else 'resets'
-        _say(
+        _print(
             f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
         if not self._deadlines:
-            _say('No reset of this contract asks a person for anything.')
+            _print('No reset of this contract asks a person for anything.')
         while True:
             self._spin()
             self._go_on()
@@ -246,7 +250,7 @@ class _Terminal:
         del self._states[agent]
         waited = self._waiting.pop(agent, ('', ()))[0] == episode
         if before is not None or (waited and seen.state is EpisodeState.RESETTING):
-            _say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
+            _print(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(Question(agent, episode, ending))
@@ -262,12 +266,12 @@ class _Terminal:
         """Say once what a reset waits for that no person can confirm."""
         if not message:
             return
-        told = self._waiting.get(agent)
-        if told is None or told[0] != episode:
-            told = self._waiting[agent] = (episode, set())
-        if message not in told[1]:
-            told[1].add(message)
-            _say(f'\nReset of {episode[:8]}: {message}')
+        messages = self._waiting.get(agent)
+        if messages is None or messages[0] != episode:
+            messages = self._waiting[agent] = (episode, set())
+        if message not in messages[1]:
+            messages[1].add(message)
+            _print(f'\nReset of {episode[:8]}: {message}')
 
     # Asking --------------------------------------------------------------------------------------
 
@@ -283,9 +287,9 @@ class _Terminal:
                 if question.is_reset
                 else f'Episode {short} ended: {text}.'
             )
-            _say(f'\n{said}')
+            _print(f'\n{said}')
             if question.is_reset and question.agent in self._stopped:
-                _say(f'Before you confirm: {Reason.EMERGENCY_STOP.text}.')
+                _print(f'Before you confirm: {Reason.EMERGENCY_STOP.text}.')
         if question.is_reset and self._yes:
             self._confirm(question, True, '')
             return
@@ -301,9 +305,9 @@ class _Terminal:
     def _prompt(self, question: Question) -> None:
         if question.is_reset:
             left = max(0.0, question.until - time.monotonic())
-            _say(f'Done? [y, or n and why, at most {left:.0f} s left]')
+            _print(f'Done? [y, or n and why, at most {left:.0f} s left]')
         else:
-            _say('What do you make of it? [s, f or u and a note; Enter: nothing]')
+            _print('What do you make of it? [s, f or u and a note; Enter: nothing]')
 
     def _answer(self, question: Question, line: str) -> None:
         word, _, rest = line.strip().partition(' ')
@@ -325,9 +329,9 @@ class _Terminal:
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
         self._asked = None
         if refusal:
-            _say(f'Not taken: {refusal}')
+            _print(f'Not taken: {refusal}')
         else:
-            _say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
+            _print('Confirmed.' if confirmed else 'Said no: the reset has failed.')
 
     def _send_label(self, question: Question, verdict: Label, note: str) -> None:
         request = srv.LabelEpisode.Request(
@@ -336,9 +340,9 @@ class _Terminal:
         refusal = _call(self._labelling, request, self._spin)
         self._ended.popleft()
         if refusal:
-            _say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
+            _print(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
-            _say(f'Labelled: {verdict.name.lower()}.')
+            _print(f'Labelled: {verdict.name.lower()}.')
 
 
 def _call(client: Any, request: Any, spin: Callable[[], None]) -> str:

@@ -24,7 +24,6 @@ from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
 from boundary_env_ros.ros.message_guard import LARGE
 from boundary_env_ros.storage.bag_metadata import Qos
-from boundary_env_ros.storage.records import TOPICS
 
 # What a queue holds between two looks at it; of messages that may have a megabyte each, what a
 # camera sends in three seconds.
@@ -36,26 +35,8 @@ _PUBLISHERS = 4
 #: What the nodes of the domain log: in the record, it tells what was refused, and why.
 LOG = '/rosout'
 
-#: What a reader makes records of, and what else the nodes of a boundary say.
-_OWN = {
-    **{topic: record.__name__ for record, topic in TOPICS.items()},
-    names.ACTION_REQUEST: 'ActionRequest',
-    names.GATE_STATUS: 'GateStatus',
-    names.RECORDER_STATUS: 'RecorderStatus',
-    names.EVENT: 'EnvironmentEvent',
-    names.SIM_STEP_REQUEST: 'SimStepRequest',
-    names.SIM_STEP_RESPONSE: 'SimStepResponse',
-}
-# Topics and services that are there once for a world, however many agents it has.
-_OF_THE_WORLD = frozenset(
-    {
-        *(names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_LABEL, names.SIM_STEP_REQUEST),
-        *(names.LABEL_EPISODE, names.ASK_WORLD),
-    }
-)
-_LATCHED = frozenset(
-    {names.CONTRACT, names.EPISODE_STATUS, names.GATE_STATUS, names.RECORDER_STATUS}
-)
+# Services that are there once for a world, however many agents it has.
+_SERVICES_OF_WORLD = (names.LABEL_EPISODE, names.ASK_WORLD)
 
 
 @frozen
@@ -85,11 +66,11 @@ class RecordedTopic:
 
 def places_of(contract: Contract, name: str) -> tuple[str, ...]:
     """Return where a topic or service of this package is, relative to the boundary's namespace."""
+    topic = names.OWN_TOPICS.get(name)
+    of_world = name in _SERVICES_OF_WORLD if topic is None else topic.of_world
     # Each gate latches the contract of its agent, too.
-    if name in _OF_THE_WORLD and name != names.CONTRACT:
-        return (name,)
-    whole = (name,) if name in _OF_THE_WORLD else ()
-    return (*whole, *(contract.topic_of(agent, name) for agent in contract.agents))
+    each = contract.agents if not of_world or name == names.CONTRACT else ()
+    return (*(name,) * of_world, *(contract.topic_of(agent, name) for agent in each))
 
 
 def foreign_topics(contract: Contract) -> dict[str, str]:
@@ -111,7 +92,12 @@ def foreign_topics(contract: Contract) -> dict[str, str]:
 
 def own_topics(contract: Contract) -> dict[str, str]:
     """Return the name of each topic of this package by its place in the boundary's namespace."""
-    return {place: name for name in _OWN for place in places_of(contract, name)}
+    return {
+        place: name
+        for name, topic in names.OWN_TOPICS.items()
+        if topic.recorded
+        for place in places_of(contract, name)
+    }
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
@@ -119,8 +105,8 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
     own = tuple(
         RecordedTopic(
             name=node.resolve_topic_name(place),
-            type=f'boundary_env_ros/msg/{_OWN[name]}',
-            latched=name in _LATCHED,
+            type=f'boundary_env_ros/msg/{names.OWN_TOPICS[name].type}',
+            latched=names.OWN_TOPICS[name].latched,
             foreign=False,
             numbered=name in (names.TRANSITION, names.GATE_DECISION),
         )

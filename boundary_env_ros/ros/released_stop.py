@@ -35,13 +35,13 @@ class ReleasedStop:
             for agent in contract.agents
             if topic
         ]
-        self._say()
+        self._publish()
 
     def beat(self) -> None:
         """Repeat it while the node is active, if the contract asks for a heartbeat."""
         if self._heartbeat is not None:
-            self._node.every(self._heartbeat / _BEATS, self._say)
+            self._node.every(self._heartbeat / _BEATS, self._publish)
 
-    def _say(self) -> None:
+    def _publish(self) -> None:
         for publisher in self._publishers:
             publisher.publish(Bool())

@@ -55,7 +55,7 @@ class ResetClient:
         self._waiting: tuple[Any, Any, Callable[[Any], None]] | None = None
         self._world: Any = None
         if procedure.service:
-            self._world = self._client(srv.ResetWorld, procedure.service)
+            self._world = node.add_client(srv.ResetWorld, procedure.service)
         self._services: dict[str, tuple[Any, Any]] = {}
         self._publishers: dict[str, tuple[Any, Any]] = {}
         for step in procedure.steps:
@@ -63,17 +63,14 @@ class ResetClient:
             if isinstance(step, CallStep):
                 kind = message_class(step.type)
                 _filled(kind.Request(), step.request, step.service)
-                self._services[step.service] = kind, self._client(kind, step.service)
+                self._services[step.service] = kind, node.add_client(kind, step.service)
             elif isinstance(step, PublishStep):
                 kind = message_class(step.type)
                 _filled(kind(), step.message, step.topic)
                 publisher = node.add_publisher(kind, step.topic, names.RECORD)
                 self._publishers[step.topic] = kind, publisher
 
-    def _client(self, kind: Any, name: str) -> Any:
-        return self._node.own(self._node.destroy_client, self._node.create_client(kind, name))
-
-    def carry(self, effect: ResetWorld | CallStep | PublishStep | ConfirmStep) -> None:
+    def execute(self, effect: ResetWorld | CallStep | PublishStep | ConfirmStep) -> None:
         """Do what the procedure asks for."""
         self._waiting = None
         self._latest = object()

@@ -141,7 +141,9 @@ class BoundaryClient(Closing):
         self._lock = threading.Lock()  # of what a call and an event both change
         self._events: SimpleQueue[EnvironmentEvent | None] = SimpleQueue()
         # A callback that never returns must not keep the process.
-        self._telling = threading.Thread(target=self._tell, name='boundary_events', daemon=True)
+        self._callback_thread = threading.Thread(
+            target=self._run_callbacks, name='boundary_events', daemon=True
+        )
 
         self._own = IsolatedNode(
             'service_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
@@ -154,7 +156,7 @@ class BoundaryClient(Closing):
             msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
         )
         self._own.spin_in_thread('boundary_client')
-        self._telling.start()
+        self._callback_thread.start()
 
     @property
     def is_done(self) -> bool:
@@ -271,8 +273,8 @@ class BoundaryClient(Closing):
 
     def _step(self, name: str, metadata: Mapping[str, str] | None, **actions: Any) -> Any:
         episode_id = self.episode_id
-        said = [to_msg(pair) for pair in metadata_pairs(metadata or {})]
-        answer = self._call(name, episode_id=episode_id, metadata=said, **actions)
+        pairs = [to_msg(pair) for pair in metadata_pairs(metadata or {})]
+        answer = self._call(name, episode_id=episode_id, metadata=pairs, **actions)
         with self._lock:
             self._done = self._done or (answer.done and episode_id == self.episode_id)
         return answer
@@ -390,7 +392,7 @@ class BoundaryClient(Closing):
                 self._done = self._done or self._terminated == self.episode_id
         self._events.put(event)
 
-    def _tell(self) -> None:
+    def _run_callbacks(self) -> None:
         while (event := self._events.get()) is not None:
             for kind, callback in self._callbacks:
                 if not is_of(event, kind):
@@ -449,6 +451,6 @@ class BoundaryClient(Closing):
         finally:
             self._closed = True
             self._events.put(None)
-            if self._telling is not threading.current_thread():
-                self._telling.join(timeout=_LAST_EVENTS)
+            if self._callback_thread is not threading.current_thread():
+                self._callback_thread.join(timeout=_LAST_EVENTS)
             self._own.close()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 import math
 import shutil
@@ -26,6 +27,7 @@ from boundary_env_ros.ros.conversions import from_bytes, message_of
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.terminal import one_line, steer, table
 
@@ -54,17 +56,20 @@ def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
     """
     look = _LOOK if sys.stdout.isatty() else _LOG
     own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
-    with own:
-        contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
+    with interrupts() as interrupted, own:
+
+        def spin() -> None:
+            own.spin(_LOOK)
+            interrupted()
+
+        contract = served_contract(own.node, spin, _WAIT).contract
         state = LiveState(own.node, contract)
-        try:
+        with suppress(KeyboardInterrupt):
             while True:
                 until = time.monotonic() + look
-                while (left := until - time.monotonic()) > 0.0:
-                    own.spin(left)
+                while time.monotonic() < until:
+                    spin()
                 draw(state.lines())
-        except KeyboardInterrupt:
-            pass
     return 0
 
 
@@ -100,13 +105,12 @@ class LiveState:
         incoming = Incoming(node)
         authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
 
-        def listen(kind: Any, topic: str, qos: Any, take: Callable[[bytes], Any]) -> None:
-            def taken(data: bytes) -> None:
+        def listen(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
+            def on_message(data: bytes) -> None:
                 self._heard[topic] = time.monotonic()
-                self._last[topic] = take(data)
+                self._last[topic] = read(data)
 
-            fault = authenticity.verifier(kind, node.resolve_topic_name(topic))
-            incoming.listen(kind, topic, taken, qos, raw=True, fault=fault)
+            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)

@@ -192,7 +192,7 @@ class RosWorld(World):
             for each in clients:
                 each.arm()
             begun = {agent: each.finish_begin() for agent, each in self._clients.items()}
-            self._look_for_plugin()
+            self._find_plugin()
             return begun
         except BoundaryError as error:
             # What was begun halfway must not keep the next one out; a client that was refused ends
@@ -216,16 +216,16 @@ class RosWorld(World):
             if not self.running:
                 return {agent: tuple(closed[agent])}
         requests = self._send(wanted)
-        hears = {agent: each.on_result for agent, each in wanted.items()}
+        callbacks = {agent: each.on_result for agent, each in wanted.items()}
         in_turn = self._contract.agent_order and not (alone and requests)
         waits = self._up_to_next_turn if in_turn else self._open
         # One of several is looked at for a moment; the others may have closed meanwhile.
         patience = math.inf if len(running) == 1 else _TURN
         while waiting := waits(closed, requests):
             for agent in waiting:
-                result = self._clients[agent].take(patience)
+                result = self._clients[agent].next_result(patience)
                 if result is not None:
-                    hears.get(agent, ignore)(result)
+                    callbacks.get(agent, ignore)(result)
                     closed[agent].append(result)
         return {agent: tuple(results) for agent, results in closed.items()}
 
@@ -243,7 +243,7 @@ class RosWorld(World):
             check_legal(self._contract, wanted, self.ask)
         for agent in running:
             if agent not in wanted:
-                self._clients[agent].pass_over()
+                self._clients[agent].skip()
         return {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
 
     def _await_turn(
@@ -259,8 +259,8 @@ class RosWorld(World):
         while client.running and not self._contract.has_turn(
             agent, client.last.transition.id.step + 1
         ):
-            client.pass_over()
-            result = client.take(math.inf)
+            client.skip()
+            result = client.next_result(math.inf)
             assert result is not None  # it would have waited, or raised
             request.on_result(result)
             passed.append(result)
@@ -332,7 +332,7 @@ class RosWorld(World):
             )
         request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
         until = time.monotonic() + _ANSWERED
-        answer = ask(client, request, until=until, patience=_FOUND, spin=self._let_in)
+        answer = ask(client, request, until=until, patience=_FOUND, spin=self._spin)
         if answer is None:
             raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
         if answer.result.code:
@@ -345,7 +345,7 @@ class RosWorld(World):
                 'gives it.'
             ) from error
 
-    def _let_in(self) -> None:
+    def _spin(self) -> None:
         self._own.spin(_SLICE)
 
     def describe(self) -> Mapping[str, Any]:
@@ -362,7 +362,7 @@ class RosWorld(World):
             self._described = self.ask('describe', {})
         return self._described
 
-    def _look_for_plugin(self) -> None:
+    def _find_plugin(self) -> None:
         """Ask a simulated robot what it can do, where there is one."""
         node, asked = self._own.node, self._asked
         robot = (_SIMULATED, node.get_namespace())
@@ -370,7 +370,7 @@ class RosWorld(World):
         undiscovered, self._undiscovered = self._undiscovered, False
         there = undiscovered or robot in node.get_node_names_and_namespaces()
         if self._described is None and there:
-            wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._let_in)
+            wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._spin)
         if asked.service_is_ready():
             self.describe()
 

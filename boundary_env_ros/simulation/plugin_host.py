@@ -51,7 +51,7 @@ def serve(connection: socket.socket, target: str) -> None:
     plugin: EnvironmentPlugin | None = None
     lock = threading.Lock()
 
-    def say(data: bytes) -> None:
+    def send(data: bytes) -> None:
         with lock:
             connection.sendall(data)
 
@@ -65,13 +65,13 @@ def serve(connection: socket.socket, target: str) -> None:
         try:
             if plugin is None:
                 plugin = load(target)()
-                plugin.sender = lambda message: say(packed(message))
+                plugin.sender = lambda message: send(packed(message))
             answer = packed(_answer(plugin, call['call'], call['arguments']))
         except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
             lacks = isinstance(error, NotImplementedError)
             answer = packed({'error': f'{type(error).__name__}: {error}', 'unsupported': lacks})
         try:
-            say(answer)
+            send(answer)
         except OSError:
             return
         if call['call'] == 'close':
@@ -83,9 +83,9 @@ def _answer(plugin: EnvironmentPlugin, name: str, arguments: dict[str, Any]) -> 
     base = EnvironmentPlugin
     # By their places: a plugin may call its arguments otherwise.
     _, *names = inspect.signature(getattr(base, name)).parameters
-    said = getattr(plugin, name)(*(_vectors(arguments[each]) for each in names))
+    answer = getattr(plugin, name)(*(_vectors(arguments[each]) for each in names))
     can = [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
-    return {'answer': said, 'can': can}
+    return {'answer': answer, 'can': can}
 
 
 def _vectors(argument: Any) -> Any:

@@ -255,11 +255,11 @@ class PluginRobot:
         target: Mapping[str, Vector],
         options: Mapping[str, object],
     ) -> Baseline:
-        told = self._process.call(
+        response = self._process.call(
             call, self._start_deadline, seed=seed, target=target, options=options
         )
-        self.can = frozenset(told['can'])
-        answer = _tuples(told['answer'])
+        self.can = frozenset(response['can'])
+        answer = _tuples(response['answer'])
         for key in ('sensors', 'actuators'):
             answer[key] = tuple(PluginSpace(**_tuples(space)) for space in answer[key])
         return Baseline(**answer)
@@ -332,13 +332,13 @@ class PluginRobot:
         applied = self._applied(self._reached)
         sent = {topic: each for topic, each in self._documents.items() if each is not None}
         self._documents = dict.fromkeys(self._documents)
-        told = self._process.call(
+        response = self._process.call(
             'update',
             self._update_deadline,
             setpoints={**applied, **sent},
             seconds=self._step / NANOSECONDS,
         )
-        update = Update(**told['answer'])
+        update = Update(**response['answer'])
         elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
         if elapsed <= 0:
             raise SimulationFailed(

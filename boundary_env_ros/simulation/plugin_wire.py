@@ -47,11 +47,11 @@ def receive(connection: socket.socket, seconds: float = math.inf) -> dict[str, A
 
     """
     until = time.monotonic() + seconds
-    (length,) = _LENGTH.unpack(_take(connection, _LENGTH.size, until))
+    (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, until))
     if length > _MOST:
         raise ValueError(f'a message of {length} bytes')
     try:
-        found = json.loads(_take(connection, length, until))
+        found = json.loads(_receive(connection, length, until))
     except RecursionError as error:
         raise ValueError('a message that is nested too deeply') from error
     if not isinstance(found, dict):
@@ -59,7 +59,7 @@ def receive(connection: socket.socket, seconds: float = math.inf) -> dict[str, A
     return found
 
 
-def _take(connection: socket.socket, size: int, until: float) -> bytes:
+def _receive(connection: socket.socket, size: int, until: float) -> bytes:
     data = bytearray()
     while len(data) < size:
         left = until - time.monotonic()

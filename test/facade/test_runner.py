@@ -80,7 +80,7 @@ def requests_of(transitions: Transitions) -> list[ActionRequest]:
 
 def test_an_episode_is_run_to_its_end_and_told(run: Run) -> None:
     told: list[int] = []
-    result, steps = run(Plan(), go_to_goal, loaded=SINGLE, told=lambda r: told.append(r.steps))
+    result, steps = run(Plan(), go_to_goal, loaded=SINGLE, on_step=lambda r: told.append(r.steps))
     assert (result.ending, result.success, result.terminated, result.left) == (
         'success', True, True, '',
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_the_next_chunk_is_inferred_while_this_one_is_executed(run: Run) -> None
             moved.set()
         inferring.clear()
 
-    result, _ = run(Plan(asynchronous=True, lead=2, execute=3), policy, told=told)
+    result, _ = run(Plan(asynchronous=True, lead=2, execute=3), policy, on_step=told)
     assert result.success
     assert len(answered) > 5
     assert all(answered)
@@ -340,7 +340,7 @@ def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> N
         if result.steps == 5:
             stop.set()
 
-    runner = Runner(SINGLE.contract, world, go_to_goal, Plan(), told=told, stop=stop)
+    runner = Runner(SINGLE.contract, world, go_to_goal, Plan(), on_step=told, stop=stop)
     result = runner.episode(1, CLEAR)
     assert (result.left, result.steps) == ('interrupted', 5)
     runner.close()

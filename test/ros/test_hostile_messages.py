@@ -110,13 +110,13 @@ def lives(node: ContractNode) -> None:
 def doors(node: ContractNode) -> list[tuple[Any, Callable[[bytes], object]]]:
     """Return the type of the messages of each subscription, and what takes their bytes."""
     if isinstance(node, Recorder):
-        assert node._heard is not None
+        assert node._raw is not None
         return [
             (
                 message_class(topic.type),
                 lambda data, topic=topic: node._write(RawMessage(topic, data, 1, 2)),
             )
-            for topic in node._heard._made
+            for topic in node._raw._made
         ]
 
     def door(subscription: Any) -> Callable[[bytes], object]:

@@ -117,6 +117,19 @@ def test_no_middleware_is_given_less_than_a_message_can_be(
     assert header_stamp(kind)(data) is None
 
 
+def test_an_interrupt_while_a_message_is_read_is_one(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> None:
+        raise TypeError('Unable to convert function return value') from KeyboardInterrupt()
+
+    monkeypatch.setattr(conversions, 'deserialize_message', read)
+    guard = Incoming(node)
+    with pytest.raises(KeyboardInterrupt):
+        guard.subscription('text', String, lambda message: None, 0.0)(b'bytes')
+    assert guard.refused == 0
+
+
 def test_both_executors_may_hand_over_what_the_middleware_says(node: Node) -> None:
     heard: list[Any] = []
     hear = Incoming(node).subscription('text', None, lambda *given: heard.append(given), 0.0)

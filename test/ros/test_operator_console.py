@@ -27,7 +27,7 @@ from boundary_env_ros.core.records.episode import EpisodeLabel, Label
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.ros import names
+from boundary_env_ros.ros import names, operator_console
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.operator_console import attend
@@ -259,6 +259,19 @@ def test_yes_confirms_whatever_is_asked_for_without_a_terminal(
         finally:
             script.send_signal(signal.SIGINT)
         assert script.wait(_SOON) == 0
+
+
+def test_an_interrupt_while_a_message_is_read_ends_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as interrupt:
+            raise TypeError('The extension of rclpy makes another error of it.') from interrupt
+
+    monkeypatch.setattr(operator_console, 'from_msg', read)
+    assert attend(user='ada', yes=True, label=False, domain_id=world.domain_id) == 0
 
 
 def test_nobody_to_ask_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_state import BodyState, target_of
-from boundary_env_ros.simulation.gazebo.cart import GazeboCart, Heard, state_of
+from boundary_env_ros.simulation.gazebo.cart import GazeboCart, SensorArrivals, state_of
 from boundary_env_ros.storage.contract_file import load
 
 CONTRACT = load('warehouse_cart').contract
@@ -156,8 +156,8 @@ def test_velocity_is_turned_into_the_hall() -> None:
 # What an advance brings --------------------------------------------------------------------------
 
 
-def heard() -> Heard:
-    made = Heard(CartConfig(), ('odom', 'scan', 'pose_detections', 'emergency_stop'))
+def heard() -> SensorArrivals:
+    made = SensorArrivals(CartConfig(), ('odom', 'scan', 'pose_detections', 'emergency_stop'))
     made.begin()
     return made
 

@@ -56,7 +56,7 @@ GATE = 'core/gate/gate.py'
 REDUCER = 'core/gate/reducer.py'
 STATE = 'core/gate/gate_state.py'
 AUTHORITY = 'core/gate/lease.py'
-SENSES = 'core/gate/measurement_buffer.py'
+SENSES = 'core/gate/sensor_readings.py'
 OUTPUT = 'core/gate/command_history.py'
 NO_ESTIMATE = 'core/sources/no_estimate.py'
 WORKSPACES = 'core/gate/rules/workspace.py'
@@ -485,8 +485,8 @@ _MUST_IT_STOP = (
     Mutation(
         'A rate holds over the duration of a trajectory',
         MOTION,
-        'told = min(step, limits.within[i])',
-        'told = step',
+        'rate, seconds = limits.rate[i], min(step, limits.within[i])',
+        'rate, seconds = limits.rate[i], step',
         (_HOLD + 'a_rate_is_that_of_the_trajectory_where_it_is_shorter_than_the_period',),
     ),
     Mutation(
@@ -539,7 +539,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The rate bounds the emitted sequence',
         MOTION,
-        '        after = towards(previous[i], shaped.values[i], limits.rate[i] * told)',
+        '        after = towards(previous[i], shaped.values[i], rate * seconds)',
         '        after = shaped.values[i]',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',

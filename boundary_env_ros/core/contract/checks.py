@@ -42,26 +42,26 @@ _RESERVED = frozenset({'clock', 'parameter_events', 'rosout'})
 _OF_THE_ROBOT = 'a topic of the robot, not one that the nodes of the boundary or ROS itself write'
 
 
-def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
+def contradictions(contract: Contract, reported: Collection[Path]) -> Iterator[Fault]:
     """
     Yield them all.
 
     ``told`` are the places where something is wrong already: of a section that could not be read
     nothing is said once more.
     """
-    yield from _presence(contract, told)
+    yield from _presence(contract, reported)
     for check in (_agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):
         yield from check(contract)
     for key, what in (('observation', 'field'), ('action', 'group')):
         if key == 'action' and contract.documents:
             continue
-        if not getattr(contract, key) and (key,) not in told:
+        if not getattr(contract, key) and (key,) not in reported:
             yield (key,), f'at least one {what}', said('none')
     yield from motion(contract)
-    if not contract.action or any(path[:1] == ('action',) for path in told):
+    if not contract.action or any(path[:1] == ('action',) for path in reported):
         return  # the dimensions are unknown
     for rule in contract.safety.rules:
-        if not any(other[:3] == rule.path for other in told):
+        if not any(other[:3] == rule.path for other in reported):
             yield from rule.contradictions(contract)
 
 
@@ -70,10 +70,10 @@ def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
         yield from ((where, field) for field in getattr(contract, where))
 
 
-def _presence(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
+def _presence(contract: Contract, reported: Collection[Path]) -> Iterator[Fault]:
     names, reaction = [field.name for field in contract.observation], contract.reaction_of
     # A field that could not be read may be the one that is meant.
-    unread = any(path[:1] == ('observation',) for path in told)
+    unread = any(path[:1] == ('observation',) for path in reported)
     if names and not unread and reaction not in names:
         expected = f'a field of the observation: {", ".join(names)}'
         actual = reaction or said('nothing')

@@ -1029,6 +1029,12 @@ class Contract:
         """Return the number of dimensions of the command."""
         return sum(group.size for group in self.action)
 
+    @property
+    def command_topics(self) -> tuple[str, ...]:
+        """The topics of commands and documents, which only the gate publishes."""
+        actions = (group.topic for group in self.action)
+        return (*actions, *(group.topic for group in self.documents))
+
     def flat(self, attribute: str) -> Vector:
         """Return an attribute of all action groups in their order, for example ``flat('low')``."""
         return tuple(value for group in self.action for value in getattr(group, attribute))

@@ -148,11 +148,11 @@ def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
 def short(names: Sequence[str]) -> tuple[str, ...]:
     """Return field paths without what they need not be told apart: ``yaw``, ``linear.x``."""
     for parts in (1, 2, 3):
-        told = [_end(name, parts) for name in names]
+        shortened = [_end(name, parts) for name in names]
         # One letter says what of a position, but not of a twist.
-        plain = parts > 1 or all(len(name) > 1 for name in told) or _one_stem(names)
-        if plain and max(Counter(told).values(), default=0) == 1:
-            return tuple(told)
+        plain = parts > 1 or all(len(name) > 1 for name in shortened) or _one_stem(names)
+        if plain and max(Counter(shortened).values(), default=0) == 1:
+            return tuple(shortened)
     return tuple(names)
 
 

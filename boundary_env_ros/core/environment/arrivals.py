@@ -15,7 +15,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen, replace
 
 
-def refuse_long(wish: SimStepRequest, contract: Contract) -> None:
+def refuse_long(request: SimStepRequest, contract: Contract) -> None:
     """
     Refuse to advance by what no environment asks for: the world would be busy for long.
 
@@ -26,10 +26,10 @@ def refuse_long(wish: SimStepRequest, contract: Contract) -> None:
 
     """
     most = to_nanoseconds(max(contract.period, contract.episode.reset.settle))
-    if not 0 <= wish.duration <= most:
+    if not 0 <= request.duration <= most:
         raise RecordError(
             f'Wrong advance (expected 0 to {most / NANOSECONDS:g} s, the longest under the '
-            f'contract, got {wish.duration / NANOSECONDS:g} s).'
+            f'contract, got {request.duration / NANOSECONDS:g} s).'
         )
 
 

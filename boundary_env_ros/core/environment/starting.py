@@ -157,9 +157,9 @@ def _next(
     asked_a_person = bool(reset.prompt)
     reset, asked = reset.next(now, confirmed_by)
     state = replace(state, reset=reset)
-    said = (status(state, now),) if asked_a_person else ()
+    announced = (status(state, now),) if asked_a_person else ()
     state, outputs = proceed(state, now)
-    return state, (*asked, *said, *outputs)
+    return state, (*asked, *announced, *outputs)
 
 
 # Going on ----------------------------------------------------------------------------------------

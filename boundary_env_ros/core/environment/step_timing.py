@@ -75,8 +75,8 @@ class StepTiming:
         slow = Counter(stage for each in recent for stage in over_budget(each))
         found = {'without an action': overruns, 'with a late tick': late}
         found |= {f'with {stage} over budget': count for stage, count in slow.items()}
-        told = ', '.join(f'{count} {what}' for what, count in found.items() if count)
-        return f'of the last {len(recent)} steps {told}' if told else ''
+        counts = ', '.join(f'{count} {what}' for what, count in found.items() if count)
+        return f'of the last {len(recent)} steps {counts}' if counts else ''
 
     @property
     def rate(self) -> float:

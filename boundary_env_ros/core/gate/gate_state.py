@@ -12,9 +12,9 @@ from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.driver_probe import DriverProbe
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.gate.lease import LeaseState
-from boundary_env_ros.core.gate.measurement_buffer import SensorReadings
 from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.sensor_readings import SensorReadings
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     foreign_count,

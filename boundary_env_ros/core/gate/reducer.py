@@ -5,7 +5,7 @@ The safety gate of one agent, as a function: state and event in, state and decis
 
 It reads no clock and keeps nothing: a run is its events, and to feed them again is to run it
 again. The lease is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
-its sensors by :mod:`boundary_env_ros.core.gate.measurement_buffer`, what it sent by
+its sensors by :mod:`boundary_env_ros.core.gate.sensor_readings`, what it sent by
 :mod:`boundary_env_ros.core.gate.command_history`; what may be sent say the
 :mod:`boundary_env_ros.core.gate.rules`. Here the events come together.
 """

@@ -8,6 +8,9 @@ from boundary_env_ros.core.records.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
+#: Shortest time (s) by which a change is divided to say how fast it would have been.
+SHORTEST = 1e-9
+
 
 @frozen(kw_only=False)
 class Cause:
@@ -164,3 +167,22 @@ class LimitedCommand:
         before, self.values[dimension] = self.values[dimension], after
         if self.explains:
             self.results.append(cause.result(of, value, limit, unit, dimension, before, after))
+
+    def limit_rate(
+        self, dimension: int, was: float, after: float, step: float, rate: float, unit: str
+    ) -> None:
+        """
+        Take from one dimension what changes too fast.
+
+        Parameters
+        ----------
+        dimension
+            From which dimension.
+        was, after, step
+            The command before, what is left of this one, and the seconds between the two.
+        rate, unit
+            How fast it may change, unit/s.
+
+        """
+        asked = abs(self.values[dimension] - was) / max(step, SHORTEST)
+        self.limit(RATE, dimension, after, asked, rate, f'{unit}/s')

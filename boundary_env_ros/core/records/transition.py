@@ -57,10 +57,10 @@ class ResetRecord:
     def instruction(self) -> str:
         """Return what the policy was told to do, in words; empty if it was told nothing."""
         try:
-            told = json_object(self.options).get(INSTRUCTION)
+            text = json_object(self.options).get(INSTRUCTION)
         except ValueError:
             return ''
-        return told if isinstance(told, str) else ''
+        return text if isinstance(text, str) else ''
 
 
 @frozen

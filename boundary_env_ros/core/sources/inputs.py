@@ -291,9 +291,9 @@ def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
         reading = read(message)
         if is_measured(reading.values, infinite=infinite):
             return Reading(values=(1.0,))
-        told = not_measured(reading.values, value_names(spec.source), infinite=infinite)
+        what = not_measured(reading.values, value_names(spec.source), infinite=infinite)
         problem = reading.problem or (
-            f'{spec.name} is not usable (expected finite values, got {told}); let the driver '
+            f'{spec.name} is not usable (expected finite values, got {what}); let the driver '
             'leave out what it could not measure.'
         )
         return Reading(values=reading.values, problem=problem)
@@ -379,12 +379,12 @@ def _frames(it: Any, contract: Contract) -> frozenset[str]:
     return frozenset((*unnamed, frame, *(f'{agent}/{frame}' for agent in prefixes)))
 
 
-def _operator(hand: Operator) -> Callable[[Message], Reading]:
+def _operator(spec: Operator) -> Callable[[Message], Reading]:
     """Return the reader of a command in command units, and, as the last value, of the switch."""
-    values, switch = reader(hand.source), reader(Paths(paths=(hand.enable,)))
+    values, switch = reader(spec.source), reader(Paths(paths=(spec.enable,)))
 
     def read(message: Message) -> Reading:
-        command = tuple(v * scale for v, scale in zip(values(message), hand.scale, strict=True))
+        command = tuple(v * scale for v, scale in zip(values(message), spec.scale, strict=True))
         return Reading(values=(*command, *switch(message)))
 
     return read

@@ -22,7 +22,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 
 #: Returns the values of a message, NaN where it has no estimate, and why; empty if it has all.
-Judge: TypeAlias = Callable[[Message, Vector], tuple[Vector, str]]
+EstimateCheck: TypeAlias = Callable[[Message, Vector], tuple[Vector, str]]
 
 
 @frozen(kw_only=False)
@@ -94,9 +94,9 @@ MARKS = (
 )
 
 
-def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
+def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
     """
-    Return the judge of the values at some paths of a type; None if nothing could mark them.
+    Return what checks the values at some paths of a type; None if nothing could mark them.
 
     It is given the numbers at the paths, or all those of the sequence at the only one. A part that
     a message lacks, as one of a simulation in this process may, marks nothing.
@@ -109,7 +109,7 @@ def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
     if not marks:
         return None
 
-    def judge(message: Message, values: Vector) -> tuple[Vector, str]:
+    def check(message: Message, values: Vector) -> tuple[Vector, str]:
         why = ''
         for get, says, places, words in marks:
             try:
@@ -122,7 +122,7 @@ def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
             why = why or words
         return values, why
 
-    return judge
+    return check
 
 
 def _itself(message: Message) -> Message:
@@ -142,5 +142,5 @@ def _places(mark: Mark, kind: str, paths: Sequence[str]) -> dict[str, list[int]]
 
 def estimate(kind: str, path: str) -> Getter:
     """Return the function that reads the number at a path, NaN where a message has no estimate."""
-    get, judge = getter(path), judge_of(kind, (path,))
-    return get if judge is None else lambda message: judge(message, (get(message),))[0][0]
+    get, check = getter(path), estimate_check(kind, (path,))
+    return get if check is None else lambda message: check(message, (get(message),))[0][0]

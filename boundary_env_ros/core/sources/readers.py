@@ -23,7 +23,7 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.core.sources import images, json_documents
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
-from boundary_env_ros.core.sources.no_estimate import judge_of
+from boundary_env_ros.core.sources.no_estimate import estimate_check
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -107,12 +107,12 @@ def measured(
     """
     read, confidence = reader(source), _confidence(confident)
     paths = source.paths if isinstance(source, Paths) else ()
-    judge = judge_of(kind, (source.path,) if isinstance(source, Array) else paths)
+    check = estimate_check(kind, (source.path,) if isinstance(source, Array) else paths)
 
     def read_measured(message: Message) -> Reading:
         values, why = read(message), ''
-        if judge is not None:
-            values, why = judge(message, values)
+        if check is not None:
+            values, why = check(message, values)
         return Reading(values=values, confidence=confidence(message), problem=why)
 
     return read_measured

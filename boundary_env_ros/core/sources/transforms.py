@@ -299,13 +299,13 @@ class TransformFields:
 
     def _where_else(self) -> str:
         """Say which other topics have the frames, and what to do."""
-        told = ''
+        hints = ''
         for topic, frames in self._elsewhere.items():
             name = topic.removeprefix(self._namespace)
             write = f'write `robot: {{tf: {name}}}` in the contract'
             mend = write if name != topic else f'remap {self._topics[0]} to it'
-            told += f' {topic} has the frames {", ".join(sorted(frames))}: {mend}.'
-        return told
+            hints += f' {topic} has the frames {", ".join(sorted(frames))}: {mend}.'
+        return hints
 
     def new(
         self, now: int, on_problem: Callable[[Input, str], None]

@@ -203,7 +203,9 @@ class OpenDoorPolicy:
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return six joint angles, rad, and the opening of the gripper, m."""
-        self._look(observation['handle'], float(observation['handle_yaw'][0]), observation['tool'])
+        self._observe(
+            observation['handle'], float(observation['handle_yaw'][0]), observation['tool']
+        )
         into = np.array([math.cos(self._handle_yaw), math.sin(self._handle_yaw), 0.0])
         if self._phase == 'approach':
             before = self._handle - 0.12 * into
@@ -223,7 +225,7 @@ class OpenDoorPolicy:
         opening = OPEN if self._phase in ('approach', 'reach') else CLOSED
         return np.array([*joint_angles(self._tool, self._yaw), opening], dtype=np.float32)
 
-    def _look(self, handle: Array, handle_yaw: float, tool: Array) -> None:
+    def _observe(self, handle: Array, handle_yaw: float, tool: Array) -> None:
         """Take in where the handle is; what hardly moves is seen better over some pictures."""
         if self._phase == 'look':
             self._tool, self._yaw = tool.astype(float), 0.0

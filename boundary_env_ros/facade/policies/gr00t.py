@@ -54,22 +54,24 @@ class Gr00tWire:
         self._socket = self._zmq.Context.instance().socket(self._zmq.REQ)
         self._socket.setsockopt(self._zmq.LINGER, 0)
         self._socket.connect(f'tcp://{self.address}')
-        said: Mapping[str, Any] = self._call('get_modality_config', timeout)
+        config: Mapping[str, Any] = self._call('get_modality_config', timeout)
         for kind in _KINDS:
-            if kind not in said:
+            if kind not in config:
                 raise BoundaryError(
                     f'The server has no {kind} (expected {", ".join(_KINDS)}, got '
-                    f'{one_line(", ".join(map(str, said)))}).'
+                    f'{one_line(", ".join(map(str, config)))}).'
                 )
-            if len(said[kind]['delta_indices']) != 1:
+            if len(config[kind]['delta_indices']) != 1:
                 raise BoundaryError(
                     f'The policy looks back (expected one observation of {kind}, got those at '
-                    f'{said[kind]["delta_indices"]}).'
+                    f'{config[kind]["delta_indices"]}).'
                 )
-        self.inputs = tuple(f'{kind}.{k}' for kind in _KINDS for k in said[kind]['modality_keys'])
-        self.outputs = tuple(map(str, said['action']['modality_keys']))
-        self._chunk = len(said['action']['delta_indices'])
-        return said
+        self.inputs = tuple(
+            f'{kind}.{k}' for kind in _KINDS for k in config[kind]['modality_keys']
+        )
+        self.outputs = tuple(map(str, config['action']['modality_keys']))
+        self._chunk = len(config['action']['delta_indices'])
+        return config
 
     def usual(self, contract: Contract) -> Mapping[str, Any]:
         """Return each key of the server from the field of that name."""
@@ -96,8 +98,8 @@ class Gr00tWire:
             kind, _, name = key.partition('.')
             batch = [[value]] if isinstance(value, str) else np.asarray(value)[None, None]
             observation.setdefault(kind, {})[name] = batch
-        answer, said = self._call('get_action', timeout, observation=observation, options=None)
-        return answer, said
+        answer, details = self._call('get_action', timeout, observation=observation, options=None)
+        return answer, details
 
     def _call(self, endpoint: str, timeout: float, **data: Any) -> Any:
         request = {'endpoint': endpoint, **({'data': data} if data else {}), **self._token}

@@ -214,10 +214,10 @@ def _keys(
     parts = {}
     for feature in wanted:
         usual = plain if feature == STATE else feature.removeprefix(IMAGE)
-        said = declared.get(feature, usual)
+        given = declared.get(feature, usual)
         parts[feature] = {
             **(_PICTURE if feature.startswith(IMAGE) else {}),
-            **(said if isinstance(said, dict) else {'fields': said}),
+            **(given if isinstance(given, dict) else {'fields': given}),
         }
     keys = PolicyKeys(contract, {'observation': parts, 'action': {'action': action}})
     for feature, value in keys.values(keys.example(), '').items():

@@ -140,8 +140,8 @@ class LeRobotWire:
         except self._grpc.RpcError as error:
             if error.code() is self._grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise TimeoutError from error
-            told = one_line(error.details() or '')[:500]
-            raise BoundaryError(f'{error.code().name}: {told!r}.') from error
+            details = one_line(error.details() or '')[:500]
+            raise BoundaryError(f'{error.code().name}: {details!r}.') from error
 
     def close(self) -> None:
         """Close the connection."""

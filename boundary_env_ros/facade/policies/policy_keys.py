@@ -227,11 +227,11 @@ class PolicyKeys:
 
     def _input(self, spec: InputKey, key: str) -> Callable[[Mapping[str, Array], str], Any]:
         where = f'observation {key!r}'
-        said = [bool(spec.fields), spec.instruction is not None, bool(spec.constant)]
-        if sum(said) != 1:
+        given = [bool(spec.fields), spec.instruction is not None, bool(spec.constant)]
+        if sum(given) != 1:
             raise BoundaryError(
                 f'{where} says something else (expected one of fields, instruction and constant, '
-                f'got {sum(said)} of them).'
+                f'got {sum(given)} of them).'
             )
         if spec.instruction is not None:
             usual = spec.instruction
@@ -391,17 +391,17 @@ def usual_keys(
 
 
 def _each(cls: type[T], data: Any, part: str) -> dict[str, T]:
-    return {str(key): _one(cls, said, f'{part} {key!r}') for key, said in _mapping(data, part)}
+    return {str(key): _one(cls, given, f'{part} {key!r}') for key, given in _mapping(data, part)}
 
 
-def _one(cls: type[T], said: Any, where: str) -> T:
+def _one(cls: type[T], given: Any, where: str) -> T:
     hints: Mapping[str, Any] = get_type_hints(cls)
     # One value stands for a list of it.
     listed = {
         name: [value]
         if get_origin(hints.get(name)) is tuple and not isinstance(value, list)
         else value
-        for name, value in _mapping(said, where)
+        for name, value in _mapping(given, where)
     }
     if unknown := listed.keys() - hints.keys():
         raise BoundaryError(

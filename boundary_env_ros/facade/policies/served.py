@@ -122,7 +122,7 @@ class ServedPolicy:
         self._delay, self._left = 0, np.zeros((0, loaded.contract.action_size))
         #: What the record says of the last answer.
         self.metadata: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._of_server: dict[str, str] = {}
         try:
             self._server = self._reach()
             usual = wire.usual(loaded.contract)
@@ -194,7 +194,7 @@ class ServedPolicy:
             while True:
                 left = deadline - time.monotonic()
                 try:
-                    said = self._wire.open(max(left, _AGAIN))
+                    details = self._wire.open(max(left, _AGAIN))
                     break
                 except Exception as error:
                     # One that starts or ends may break off; no error of its own goes away.
@@ -202,14 +202,14 @@ class ServedPolicy:
                     if left < 0.0 or isinstance(error, (TimeoutError, BoundaryError)):
                         raise
                 time.sleep(_AGAIN)
-            text = json.dumps(said, sort_keys=True, default=_plain)
+            text = json.dumps(details, sort_keys=True, default=_plain)
         self._open = True
         return text
 
     def _begin(self) -> None:
         server = self._server
         short = server if len(server) <= _METADATA else f'{server[:_METADATA]}...'
-        self._told = {'policy_server': self._wire.address, 'policy_server_metadata': short}
+        self._of_server = {'policy_server': self._wire.address, 'policy_server_metadata': short}
         self._delay, self._left = 0, self._left[:0]
         with self._guarded('to begin an episode', self._connect):
             self._wire.begin(self._example, self._connect)
@@ -226,11 +226,11 @@ class ServedPolicy:
         if self._keys.prefix and len(self._left):
             values[self._keys.prefix] = self._keys.prefix_of(self._left, observation)
         with self._guarded('an answer', timeout):
-            answer, said = self._wire.infer(values, timeout)
+            answer, details = self._wire.infer(values, timeout)
             if not isinstance(answer, Mapping):
                 raise BoundaryError(f'The answer has no keys (got {type(answer).__name__}).')
             actions = self._keys.actions(answer, observation)
-        self.metadata, self._told = {**self._told, **_scalars(said)}, {}
+        self.metadata, self._of_server = {**self._of_server, **_scalars(details)}, {}
         return actions
 
     def _check_keys(self) -> None:
@@ -269,9 +269,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, 'tolist') else repr(value)
 
 
-def _scalars(said: Any) -> dict[str, str]:
+def _scalars(details: Any) -> dict[str, str]:
     """Return what is short enough for each record."""
-    if not isinstance(said, Mapping):
+    if not isinstance(details, Mapping):
         return {}
-    pairs = [(str(k), v) for k, v in said.items() if isinstance(v, (bool, int, float, str))]
+    pairs = [(str(k), v) for k, v in details.items() if isinstance(v, (bool, int, float, str))]
     return {f'policy_server_{k[:40]}': str(v)[:80] for k, v in pairs[:16]}

@@ -56,20 +56,21 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
+from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
     message_class,
+    message_of,
     to_bytes,
 )
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.enclaves import enabled
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
 from boundary_env_ros.ros.reset_client import ResetClient
 from boundary_env_ros.ros.sensor_buffer import SensorBuffer
+from boundary_env_ros.storage.records import TOPICS
 from boundary_env_ros.storage.task_check import fitting_task
 
 # A field is read from the newest message that has it; there may be an image in each.
@@ -115,15 +116,8 @@ class AgentEnvironment:
         )
         self.timing = StepTiming(contract)
         self._outgoing = {
-            record: node.add_publisher(
-                getattr(msg, record.__name__), node.topic_of(agent, topic), qos
-            )
-            for record, topic, qos in (
-                (Transition, names.TRANSITION, names.RECORD),
-                (PrivilegedObservation, names.PRIVILEGED_OBSERVATION, names.RECORD),
-                (ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
-                (EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
-            )
+            record: node.publisher_of(TOPICS[record], agent)
+            for record in (Transition, PrivilegedObservation, ActuationEvidence, EpisodeStatus)
         }
         self._transforms = TransformFields(contract, namespace=node.get_namespace())
         self._elsewhere: dict[str, Any] = {}
@@ -139,16 +133,10 @@ class AgentEnvironment:
         self._sensors = SensorBuffer(
             node, agent, listener, arrived=self._on_message, due=self._go_on
         )
-        largest = most_of_decision(contract)
-        for kind, topic, hear, qos, most in (
-            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD, largest),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED, MOST_BYTES),
-            # A world may say of itself what it likes, and stands still meanwhile.
-            (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD, 0),
-        ):
-            if kind is not msg.SimStepResponse or contract.is_lockstep:
-                place = node.topic_of(agent, topic)
-                node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE, most=most)
+        node.subscribe(names.GATE_DECISION, self._on_decision, agent)
+        node.subscribe(names.GATE_STATUS, self._on_gate_status, agent)
+        if contract.is_lockstep:
+            node.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced, agent)
         for service, name, callback in (
             (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
             (srv.EndEpisode, names.END_EPISODE, self._on_end),
@@ -177,11 +165,11 @@ class AgentEnvironment:
         self._sensors.compare_types()
         # An enclave allows no other topics than those of the contract.
         if self._transforms.never_known and not enabled():
-            self._look_elsewhere()
+            self._subscribe_elsewhere()
         else:
             self._ignore_elsewhere()
 
-    def _look_elsewhere(self) -> None:
+    def _subscribe_elsewhere(self) -> None:
         """Listen where else transforms are published, to say which topic has a frame."""
         known = {*self._node.topics(self.agent).values(), *self._elsewhere}
         for topic, kinds in self._node.get_topic_names_and_types():
@@ -218,7 +206,7 @@ class AgentEnvironment:
         self.poll()
         self.apply(WorldAdvanced(report=report, now=self.now))
 
-    def say(self) -> None:
+    def publish_status(self) -> None:
         """Publish where the episode stands: a heartbeat."""
         self.dispatch((self.environment.status(self.now),))
 
@@ -360,17 +348,8 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._advances = self.add_publisher(
-            msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
-        )
-        self.add_subscription(
-            msg.RecorderStatus,
-            names.RECORDER_STATUS,
-            self._on_recorder_status,
-            names.LATCHED,
-            rate=RATE,
-            most=MOST_BYTES,
-        )
+        self._advances = self.publisher_of(names.SIM_STEP_REQUEST)
+        self.subscribe(names.RECORDER_STATUS, self._on_recorder_status)
         self._procedure = ResetClient(self, on_world=self._on_world, on_called=self._on_called)
 
     def activate(self) -> None:
@@ -381,9 +360,11 @@ class EnvironmentNode(ContractNode):
             self._ticks = self.every(period, self._on_tick)
         self.every(max(period, OFTEN) / _WATCHES_A_PERIOD, self._on_watch)
         # Every step says besides where the episode stands.
-        self.every(self.heartbeat(self.contract.safety.environment_timeout), self._say)
+        self.every(
+            self.heartbeat(self.contract.safety.environment_timeout), self._publish_statuses
+        )
         self.every(_LOOK, self._compare_types)
-        self._say()
+        self._publish_statuses()
 
     def deactivate(self) -> None:
         """End the episodes that run: an inactive environment declares nothing later."""
@@ -416,7 +397,7 @@ class EnvironmentNode(ContractNode):
         if isinstance(what, (ResetWorld, SimStepRequest)):
             self._world.ask(agent, what)
         else:
-            self._procedure.carry(what)
+            self._procedure.execute(what)
 
     def draw_seed(self) -> int:
         """Return a seed where none is named: that of an agent that waits for it, if one does."""
@@ -431,14 +412,14 @@ class EnvironmentNode(ContractNode):
             self._on_world(WorldReset(error=str(error)))
             return
         if reset is not None:
-            self._procedure.carry(reset)
+            self._procedure.execute(reset)
         now = self.clock.now()
         advances = tuple(self._world.advance(now).values())
         for advance in advances:
             # The last of them says how far; those before it, which commands to wait for.
             last = advance is advances[-1]
-            told = advance if last else replace(advance, duration=0)
-            self._advances.publish(to_bytes(told, now.ros.nanoseconds))
+            request = advance if last else replace(advance, duration=0)
+            self._advances.publish(to_bytes(request, now.ros.nanoseconds))
 
     def _on_world(self, answer: WorldReset) -> None:
         self._apply(WorldAnswered(answer=answer, now=self.clock.now()))
@@ -446,7 +427,8 @@ class EnvironmentNode(ContractNode):
     def _on_called(self, service: str, error: str) -> None:
         self._apply(ServiceAnswered(service=service, error=error, now=self.clock.now()))
 
-    def _on_recorder_status(self, message: Any) -> None:
+    def _on_recorder_status(self, data: bytes) -> None:
+        message = message_of(msg.RecorderStatus, data)
         if message.digest == self.loaded.digest and message.recording:
             self._apply(RecorderReported(now=self.clock.now()))
 
@@ -486,9 +468,9 @@ class EnvironmentNode(ContractNode):
         for agent in self._agents.values():
             agent.compare_types()
 
-    def _say(self) -> None:
+    def _publish_statuses(self) -> None:
         for agent in self._agents.values():
-            agent.say()
+            agent.publish_status()
 
     def conditions(self) -> Iterator[DiagnosticStatus]:
         """Yield what ``/diagnostics`` says of the node and of each agent's steps."""

@@ -38,20 +38,21 @@ from boundary_env_ros.ros.command_domain import command_domain, declare_command_
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     fill,
+    from_bytes,
     from_msg,
     message_class,
     set_time,
     to_bytes,
     to_msg,
 )
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.cart_config import CartConfig
 from boundary_env_ros.simulation.cart_state import BodyState, target_of
 from boundary_env_ros.simulation.gazebo.cart import (
     GazeboCart,
-    Heard,
     MADE,
+    SensorArrivals,
     state_of,
 )
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
@@ -115,15 +116,15 @@ class GazeboBridge(ContractNode):
         self.cart = GazeboCart(contract)
         config = CartConfig()
         (group,) = contract.action
-        hear = partial(self._on_command, reader(group.source))
+        callback = partial(self._on_command, reader(group.source))
         at = self.resolve_topic_name(group.topic)
         listen = (command_domain(self) or self).add_subscription
-        listen(message_class(group.type), at, hear, names.COMMAND)
+        listen(message_class(group.type), at, callback, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
-        self._heard = Heard(config, tuple(topics))
+        self._arrivals = SensorArrivals(config, tuple(topics))
         self._resolved = {topic: self.resolve_topic_name(topic) for topic, _ in WIRE.values()}
-        for topic in self._heard.topics:
+        for topic in self._arrivals.topics:
             # Of the truth more is wanted than its stamp.
             if self.contract.is_lockstep and topic != _TRUTH:
                 note = partial(self._on_sensor, topic)
@@ -152,19 +153,15 @@ class GazeboBridge(ContractNode):
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
         if self.contract.is_lockstep:
-            self._advanced = self.add_publisher(
-                msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD
-            )
-            self.add_subscription(
-                msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD
-            )
+            self._advanced = self.publisher_of(names.SIM_STEP_RESPONSE)
+            self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _reach(self) -> None:
         """Make what asks the simulator, tells its drive, and hears of contacts."""
         self._types = _gazebo_interfaces()
         world = f'/world/{self.value("world")}'
-        self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
-        self._control = self._client(self._types.control_world, f'{world}/control')
+        self._placer = self.add_client(self._types.set_entity_pose, f'{world}/set_pose')
+        self._control = self.add_client(self._types.control_world, f'{world}/control')
         self._drive = self.add_publisher(Twist, _COMMAND, names.COMMAND)
         self.add_subscription(
             self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP
@@ -179,9 +176,6 @@ class GazeboBridge(ContractNode):
                 f'to fit a whole number of times into {period:g} s of {self.contract.name}, got '
                 f'{step:g} s). Set it to the step of the simulator, or take another period.'
             )
-
-    def _client(self, kind: Any, name: str) -> Any:
-        return self.own(self.destroy_client, self.create_client(kind, name))
 
     def activate(self) -> None:
         """Let the driver work, and the world run or, in lockstep, stand."""
@@ -314,15 +308,15 @@ class GazeboBridge(ContractNode):
         self._try_to_advance()
 
     def _move(self) -> None:
-        told = self.cart.drive(self._driver_time())
-        if told is not None:
-            self._tell(told)
+        velocity = self.cart.drive(self._driver_time())
+        if velocity is not None:
+            self._publish_velocity(velocity)
 
     def stand(self) -> None:
         """Tell the drive to stand."""
-        self._tell(self.cart.stand(self._driver_time()))
+        self._publish_velocity(self.cart.stand(self._driver_time()))
 
-    def _tell(self, values: Vector) -> None:
+    def _publish_velocity(self, values: Vector) -> None:
         message = Twist()
         message.linear.x, message.angular.z = values
         self._drive.publish(message)
@@ -331,7 +325,7 @@ class GazeboBridge(ContractNode):
         self._give_up(time.monotonic())
         self._end_moments()
         if self.contract.is_lockstep:
-            self._look_at_advance()
+            self._check_advance()
             return
         self._move()
         self._send_made(self.world_time())
@@ -341,8 +335,8 @@ class GazeboBridge(ContractNode):
     def _on_sensor(self, topic: str, message: Any) -> None:
         stamp = stamp_of(message)
         if stamp is not None:
-            self._heard.note(topic, stamp)
-            self._look_at_advance()
+            self._arrivals.note(topic, stamp)
+            self._check_advance()
 
     def _on_truth(self, message: Any) -> None:
         stamp = stamp_of(message) or 0
@@ -357,7 +351,7 @@ class GazeboBridge(ContractNode):
             self._touches,
         )
         self.cart.see(self.truth)
-        if self.contract.is_lockstep and _TRUTH in self._heard.topics:
+        if self.contract.is_lockstep and _TRUTH in self._arrivals.topics:
             self._on_sensor(_TRUTH, message)
 
     def _on_contacts(self, message: Any) -> None:
@@ -374,67 +368,67 @@ class GazeboBridge(ContractNode):
 
     # Lockstep ------------------------------------------------------------------------------------
 
-    def _on_advance(self, message: Any) -> None:
-        wish = from_msg(SimStepRequest, message)
-        refuse_long(wish, self.contract)
-        self._pending = wish
+    def _on_advance(self, data: bytes) -> None:
+        request = from_bytes(SimStepRequest, data)
+        refuse_long(request, self.contract)
+        self._pending = request
         self._try_to_advance()
 
     def _try_to_advance(self) -> None:
-        wish = self._pending
-        if not self._active or wish is None or self._commanded < wish.command_stamp:
+        request = self._pending
+        if not self._active or request is None or self._commanded < request.command_stamp:
             return
         self._abandon_advance()  # the one before is not waited for any more
         self._commanded = self._commanded if math.isfinite(self._commanded) else 0.0
-        self._stepping = wish
-        self.executor.create_task(self._advance, wish)
+        self._stepping = request
+        self.executor.create_task(self._advance, request)
 
-    async def _advance(self, wish: SimStepRequest) -> None:
-        if self._stepping is not wish:
+    async def _advance(self, request: SimStepRequest) -> None:
+        if self._stepping is not request:
             return
-        self._heard.begin()
+        self._arrivals.begin()
         self._move()
         error = ''
         try:
-            until = await self._world.advance(wish.duration / NANOSECONDS)
+            until = await self._world.advance(request.duration / NANOSECONDS)
         except SimulationFailed as failed:
             error = str(failed)
-        if self._stepping is not wish:
+        if self._stepping is not request:
             return  # a reset came in between, or another advance, or the end
         self._stepping = None
         if error:
-            self._tell_advanced(wish, error)
+            self._publish_advanced(request, error)
             return
-        self._advancing = (wish, until, time.monotonic() + self.value('patience'))
-        self._look_at_advance()
+        self._advancing = (request, until, time.monotonic() + self.value('patience'))
+        self._check_advance()
 
     def _abandon_advance(self) -> None:
         self._pending = self._stepping = self._advancing = None
-        self._heard.end()
+        self._arrivals.end()
 
-    def _look_at_advance(self) -> None:
+    def _check_advance(self) -> None:
         """Answer, once the world's time and all that was measured on the way have come."""
         if self._advancing is None:
             return
-        wish, until, deadline = self._advancing
-        missing = self._heard.missing(until)
+        request, until, deadline = self._advancing
+        missing = self._arrivals.missing(until)
         late = '' if self.world_time() >= until else '/clock'
         if not missing and not late:
             self._advancing = None
-            self._tell_advanced(wish, '', until)
+            self._publish_advanced(request, '', until)
         elif time.monotonic() > deadline:
             self._advancing = None
-            self._tell_advanced(
-                wish,
+            self._publish_advanced(
+                request,
                 f'Messages up to {until / NANOSECONDS:g} s of simulated time are missing after '
                 f'{self.value("patience"):g} s: {", ".join(filter(None, (late, *missing)))}. '
                 'Look at the bridge.',
             )
 
-    def _tell_advanced(self, wish: SimStepRequest, error: str, until: int = 0) -> None:
+    def _publish_advanced(self, request: SimStepRequest, error: str, until: int = 0) -> None:
         made = self._send_made(until) if not error else ()
-        report = self._heard.report(wish.id, made, error, self._resolved)
-        self._heard.end()
+        report = self._arrivals.report(request.id, made, error, self._resolved)
+        self._arrivals.end()
         self._advanced.publish(to_bytes(report, until or self.world_time()))
 
     # Reset ---------------------------------------------------------------------------------------

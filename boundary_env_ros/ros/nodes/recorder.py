@@ -80,7 +80,7 @@ class Recorder(ContractNode):
         super().__init__('recorder', 'recorder', **options)
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._declare_files()
-        self._heard: RawSubscriptions | None = None
+        self._raw: RawSubscriptions | None = None
         self._active = False
         self._closed = True
 
@@ -172,18 +172,15 @@ class Recorder(ContractNode):
         faults = {each.name: self.fault_of(message_class(each.type), each.name) for each in topics}
         self._logged = Budget(_MOST_LOGGED)
         self._faults = {name: fault for name, fault in faults.items() if fault is not None}
-        self._status = self.add_publisher(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED)
+        self._status = self.publisher_of(names.RECORDER_STATUS)
         self._episode_status = {
-            agent: self.add_publisher(
-                msg.EpisodeStatus, self.topic_of(agent, names.EPISODE_STATUS), names.LATCHED
-            )
-            for agent in self.contract.agents
+            agent: self.publisher_of(names.EPISODE_STATUS, agent) for agent in self.contract.agents
         }
-        self._labels = self.add_publisher(msg.EpisodeLabel, names.EPISODE_LABEL, names.RECORD)
+        self._labels = self.publisher_of(names.EPISODE_LABEL)
         self.add_service(srv.LabelEpisode, '~/label_episode', self._on_label)
-        self._heard = RawSubscriptions(self, topics, self._on_lost)
+        self._raw = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._poll)
-        self.every(_ADAPT_PERIOD, self._heard.adapt)
+        self.every(_ADAPT_PERIOD, self._raw.adapt)
 
     def _check_files(self) -> None:
         for name in (
@@ -212,11 +209,11 @@ class Recorder(ContractNode):
         for message in before:
             self._write(message)
         self._active = True
-        self.every(_STATUS_PERIOD, self._say)
+        self.every(_STATUS_PERIOD, self._publish_status)
         patience = PATIENCE * self.contract.safety.environment_timeout
         self.every(patience / _WATCHES, self._watch)
         self.get_logger().info(f'recording to {self.recording.run.path}')
-        self._say()
+        self._publish_status()
 
     def deactivate(self) -> None:
         """Write what has come until now, and complete the files."""
@@ -231,22 +228,22 @@ class Recorder(ContractNode):
     def cleanup(self) -> None:
         """Let go of the files and of everything that :meth:`configure` made."""
         self._close()
-        if self._heard is not None:
-            self._heard.close()
-        self._heard = None
+        if self._raw is not None:
+            self._raw.close()
+        self._raw = None
 
     # Writing -------------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        if self._heard is None:
+        if self._raw is None:
             return
-        for message in self._heard.take():
+        for message in self._raw.take():
             if self._active:
                 self._write(message)
             elif message.topic.latched and not self._closed:
                 self._before.append(message)
         if self._active:
-            self._tell()
+            self._report()
 
     def _write(self, message: RawMessage) -> None:
         topic = message.topic
@@ -344,7 +341,7 @@ class Recorder(ContractNode):
             recording = self.recording
             self.writer.do(lambda: recording.add_lost(topic.name, number))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Log what an operator should know, and say at once if something changed for the worse."""
         writer = self.writer
         for notice in self.recording.notices():
@@ -359,10 +356,10 @@ class Recorder(ContractNode):
             self.get_logger().error(
                 f'{self._lost} messages are missing in the record', throttle_duration_sec=1.0
             )
-            self._say()
-        self._look_at_disk()
+            self._publish_status()
+        self._check_disk()
 
-    def _look_at_disk(self) -> None:
+    def _check_disk(self) -> None:
         limit = self.value('disk_timeout')
         behind = self.writer.behind
         if (behind <= limit) is not self._in_time:
@@ -375,7 +372,7 @@ class Recorder(ContractNode):
                     f'{behind:.1f} s). Until it has caught up the recorder says that it does not '
                     'record.'
                 )
-            self._say()
+            self._publish_status()
 
     def trouble(self) -> str:
         """Return why the recorder does not record, or what the record lacks."""
@@ -385,7 +382,7 @@ class Recorder(ContractNode):
             return 'the disk is behind'
         return f'{self._lost} messages are missing in the record' if self._lost else ''
 
-    def _say(self) -> None:
+    def _publish_status(self) -> None:
         now = self.clock.now()
         recording = self.recording
         message = msg.RecorderStatus(
@@ -409,9 +406,9 @@ class Recorder(ContractNode):
         """Record no more, and say so: the environment ends its episode as ``recorder_lost``."""
         self._active = False
         # Before the disk is waited for.
-        self._say()
+        self._publish_status()
         self.cleanup()
-        self._say()
+        self._publish_status()
         # A publisher that is destroyed takes with it what has not been sent yet.
         self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))
 

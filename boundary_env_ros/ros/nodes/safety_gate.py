@@ -68,7 +68,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.command_domain import command_domain, declare_command_domain
 from boundary_env_ros.ros.command_topic import CommandTopic
-from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
+from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
@@ -78,11 +78,9 @@ from boundary_env_ros.ros.conversions import (
     to_msg,
 )
 from boundary_env_ros.ros.diagnostics import of_gate
-from boundary_env_ros.ros.executors import fastest_executor, let_in
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.executors import dispatch, fastest_executor
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.message_guard import (
-    MOST_BYTES,
-    most_of_request,
     most_of_sensor,
     Once,
 )
@@ -109,7 +107,7 @@ _AT_ONCE = 16
 _PRESSES = 10
 
 #: Own states that are remembered, to tell those of another apart.
-_SAID = 64
+_STATUSES = 64
 
 #: Limits of the command that parameters make stricter.
 _STRICTER = ('low', 'high', 'rate')
@@ -212,14 +210,12 @@ class SafetyGate(ContractNode):
             for pressed in (True, self._pressed):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
-        self._said: deque[int] = deque(maxlen=_SAID)
+        self._own_statuses: deque[int] = deque(maxlen=_STATUSES)
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
         domain = command_domain(self)
         commands = partial(CommandTopic, self, foreign=self._on_foreign, domain=domain)
         # On whose graph the topics of commands and documents are looked up.
-        topics = [group.topic for group in contract.action]
-        topics += [group.topic for group in contract.documents]
-        self._commanded = dict.fromkeys(topics, domain or self)
+        self._commanded = dict.fromkeys(contract.command_topics, domain or self)
         self._outputs = {
             group.topic: commands(
                 message_class(group.type),
@@ -244,8 +240,8 @@ class SafetyGate(ContractNode):
             relied_on=self._relied_on(),
             patience=contract.safety.gate_timeout,
         )
-        self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
-        self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._decisions = self.publisher_of(names.GATE_DECISION)
+        self._status = self.publisher_of(names.GATE_STATUS)
         self._released_by = ''
         # Inputs of one topic that ask for another quality are listened to apart.
         self._listeners = {
@@ -263,18 +259,11 @@ class SafetyGate(ContractNode):
             )
             for (topic, qos), listener in self._listeners.items()
         ]
-        for kind, topic, hear, qos in (
-            (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
-            (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
-        ):
-            most = most_of_request(contract) if kind is msg.ActionRequest else MOST_BYTES
-            self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE, most=most)
+        self.subscribe(names.ACTION_REQUEST, self._on_request)
+        self.subscribe(names.EPISODE_STATUS, self._on_episode)
+        self.subscribe(names.GATE_STATUS, self._on_gate_status, qos=names.LATCHED_MANY)
         if contract.is_lockstep:
-            advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
-            self.add_subscription(
-                msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE
-            )
+            self.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced)
         # However a press is offered, and if it was latched before this node was here, one of these
         # hears it. That most are heard more than once changes nothing; that some do not fit a
         # publisher is no reason to warn. Of any size: what follows the value is not read.
@@ -301,15 +290,15 @@ class SafetyGate(ContractNode):
         """Start the protecting timer, on the steady clock."""
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
-        self.every(self.heartbeat(safety.gate_timeout), self._say)
-        self.every(_LOOK, self._look_around)
+        self.every(self.heartbeat(safety.gate_timeout), self._publish_status)
+        self.every(_LOOK, self._check_publishers)
         self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
         self._latest = 0.0
         self._active, self._world_moves = True, False
-        self._look_around()
-        self._say()
+        self._check_publishers()
+        self._publish_status()
         if self.gate.to_probe and self.value('probe_on_activation') and not self._probed:
             self._probe_at_once()
         elif self.gate.to_probe and self.gate.state.probe is None:
@@ -338,7 +327,7 @@ class SafetyGate(ContractNode):
                 self._wind_down()
             finally:
                 self._active = self._winding_down = False
-                self._say()
+                self._publish_status()
 
     def _wind_down(self) -> None:
         """Follow the stop profile to its end; what is measured meanwhile is taken note of."""
@@ -347,7 +336,7 @@ class SafetyGate(ContractNode):
         until = time.monotonic() + STOPS_WITHIN
         while decisions := self.gate.apply(Deactivate(now=self.clock.now()), self.clock.now):
             self._send(decisions)
-            self._say()
+            self._publish_status()
             if time.monotonic() > until:
                 self.get_logger().error(
                     f'The robot was not stopped within {STOPS_WITHIN:g} s: the last command is '
@@ -358,7 +347,7 @@ class SafetyGate(ContractNode):
             if not self.contract.is_lockstep:  # in lockstep the world stands still
                 time.sleep(safety.gate_period)
                 for subscription in (*self._stops, *self._sensors):
-                    let_in(subscription, _AT_ONCE)
+                    dispatch(subscription, _AT_ONCE)
 
     def busy(self) -> str:
         """Return whose lease is out; empty if none is."""
@@ -439,7 +428,7 @@ class SafetyGate(ContractNode):
         self._catch_up()
         self._send(self.gate.apply(EpisodeTold(status=status, now=now)))
         if self.gate.state.name is not before:
-            self._say()
+            self._publish_status()
 
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
@@ -457,7 +446,7 @@ class SafetyGate(ContractNode):
             self.get_logger().warning(f'Emergency stop, by {source}.')
         self._decide(EmergencyStop(pressed=pressed, now=self.clock.now()))
         if self.gate.state.name is not before:
-            self._say()
+            self._publish_status()
 
     def urgent(self) -> None:
         """Tick when that is due, whatever waits in the queue of the executor."""
@@ -485,17 +474,17 @@ class SafetyGate(ContractNode):
         now = self.clock.now()
         self._ticked = now.steady
         for subscription in self._stops:
-            let_in(subscription, _PRESSES)
+            dispatch(subscription, _PRESSES)
         before = self.gate.state.probing
         self._catch_up()
         self._decide(Tick(now=now))
         if before and not self.gate.state.probing:
-            self._tell_probe()
+            self._log_probe()
 
     def _on_gate_status(self, data: bytes) -> None:
         """Hear another gate of the same name; one that is not active sends no command."""
         status = from_bytes(GateStatus, data)
-        own = status.stamp is not None and status.stamp.steady in self._said
+        own = status.stamp is not None and status.stamp.steady in self._own_statuses
         if not own and status.state is not GateState.INACTIVE:
             self._others.met_twin(self.clock.now().steady)
 
@@ -550,7 +539,7 @@ class SafetyGate(ContractNode):
             self._documents[name].publish({'data': text}, at)
         self._decisions.publish(to_bytes(decision, at))
 
-    def _say(self) -> None:
+    def _publish_status(self) -> None:
         now = self.clock.now()
         status = replace(
             self.gate.state.status(now),
@@ -560,7 +549,7 @@ class SafetyGate(ContractNode):
         if not self._active:
             # It is latched: what was true before would be read for as long as the node is there.
             status = replace(status, state=GateState.INACTIVE)
-        self._said.append(now.steady)
+        self._own_statuses.append(now.steady)
         self._status.publish(to_bytes(status, now.ros.nanoseconds))
 
     def conditions(self) -> Iterator[DiagnosticStatus]:
@@ -581,7 +570,7 @@ class SafetyGate(ContractNode):
         held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
         if self.contract.is_lockstep or not held:
             return ''
-        said = []
+        problems = []
         for group in self.contract.action:
             topic = self.resolve_topic_name(group.topic)
             listening = [
@@ -590,22 +579,22 @@ class SafetyGate(ContractNode):
                 if info.node_name not in (self.get_name(), _RECORDER)
             ]
             there = {info.topic_type for info in listening}
-            said += [
+            problems += [
                 f'{info.node_name} hears nothing on {topic} (expected a subscription with '
                 'volatile durability, got transient local). Mend the QoS of the driver.'
                 for info in listening
                 if info.qos_profile.durability is DurabilityPolicy.TRANSIENT_LOCAL
             ]
             if group.type not in there:
-                said.append(
+                problems.append(
                     f'Nobody listens to {topic} (expected a subscription of {group.type}, got '
                     f'{", ".join(sorted(there)) or "none"}). Start the driver, or mend '
                     f'action.{group.name}.topic or its type.'
                 )
-        for words in said:
+        for words in problems:
             if self._repeated.due(words):
                 self.get_logger().warning(words)
-        return ' '.join(said)
+        return ' '.join(problems)
 
     # Other publishers ----------------------------------------------------------------------------
 
@@ -620,7 +609,7 @@ class SafetyGate(ContractNode):
         found[names.EPISODE_STATUS] = ReliedOn(patience=patience, beside=_RECORDER)
         return found
 
-    def _look_around(self) -> None:
+    def _check_publishers(self) -> None:
         """Look for publishers that there must not be, and for one that there must be."""
         found = {topic: self._found(topic) for topic in self._others.topics}
         intruders = self._others.intruders(found, self.clock.now().steady)
@@ -676,7 +665,7 @@ class SafetyGate(ContractNode):
             if not decisions and output is not None and self.gate.state.answers_foreign:
                 output.repeat()
         if news:
-            self._look_around()
+            self._check_publishers()
 
     # Services ------------------------------------------------------------------------------------
 
@@ -695,21 +684,21 @@ class SafetyGate(ContractNode):
                 )
             )
         except RequestRejected as refusal:
-            told: list[str] = []
+            details: list[str] = []
             if refusal.code is ResultCode.SENSOR_MISSING:
                 listeners = self._listeners.values()
                 for item, why in chain(*(each.problems.items() for each in listeners)):
-                    told += [f'{item.name}: {why}'] if why else []
+                    details += [f'{item.name}: {why}'] if why else []
                 for item in chain(*(each.inputs for each in listeners)):
                     if problem := self.other_type(item.at, item.type):
-                        told.append(f'{item.name} ({item.at}): {problem}.')
-            raise RequestRejected(' '.join((str(refusal), *told)), refusal.code) from refusal
+                        details.append(f'{item.name} ({item.at}): {problem}.')
+            raise RequestRejected(' '.join((str(refusal), *details)), refusal.code) from refusal
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id
         response.low, response.high = map(list, self.gate.state.bounds)
         who, episode = request.client, request.episode_id[:8]
         self.get_logger().info(f'Armed by {who!r} for the episode {episode}.')
-        self._say()
+        self._publish_status()
         return response
 
     def _on_stop_service(self, request: Any, response: Any) -> Any:
@@ -726,7 +715,7 @@ class SafetyGate(ContractNode):
         self.gate.apply(ClearEmergencyStop(now=self.clock.now()))
         self._released_by = request.caller
         self.get_logger().warning(f'The emergency stop is released, by {request.caller!r}.')
-        self._say()
+        self._publish_status()
         return response
 
     def _on_loosen_service(self, request: Any, response: Any) -> Any:
@@ -741,17 +730,17 @@ class SafetyGate(ContractNode):
         if not result.successful:
             raise RequestRejected(result.reason, ResultCode.INVALID_ARGUMENT)
         self.get_logger().warning(f'The limits are those of the contract, by {request.caller!r}.')
-        self._say()
+        self._publish_status()
         return response
 
     def _on_probe_service(self, request: Any, response: Any) -> Any:
         self._refuse_inactive()
         self.gate.apply(ProbeDrivers(now=self.clock.now()))
         self.get_logger().warning(f'The drivers are probed, by {request.caller!r}.')
-        self._say()
+        self._publish_status()
         return response
 
-    def _tell_probe(self) -> None:
+    def _log_probe(self) -> None:
         problem = self.gate.state.probe_failure
         if problem:
             self.get_logger().error(f'The probe of the drivers failed: {problem}.')
@@ -763,7 +752,7 @@ class SafetyGate(ContractNode):
                 if group.driver_timeout_probe
             )
             self.get_logger().info(f'The drivers brake by themselves after: {measured}.')
-        self._say()
+        self._publish_status()
 
     def _refuse_inactive(self) -> None:
         if not self._active:

@@ -106,18 +106,16 @@ class SimulatedRobotNode(ContractNode):
             for group in contract.action:
                 topic = contract.topic_of(agent, group.topic)
                 self._commanded[topic] = 0
-                hear = partial(self._on_command, topic, reader(group.source))
+                callback = partial(self._on_command, topic, reader(group.source))
                 at = self.resolve_topic_name(topic)
-                listen(message_class(group.type), at, hear, names.COMMAND)
-            self._hear_documents(agent, listen)
+                listen(message_class(group.type), at, callback, names.COMMAND)
+            self._subscribe_documents(agent, listen)
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.add_service(srv.ResetWorld, service, self._on_reset)
         self.add_service(srv.AskWorld, names.ASK_WORLD, self._on_ask)
         self._pushed = {
-            agent: self.add_publisher(
-                msg.EnvironmentEvent, self.topic_of(agent, names.PUSHED), names.RECORD
-            )
+            agent: self.publisher_of(names.PUSHED, agent)
             for agent in contract.agents
             if self._plugin is not None
         }
@@ -127,20 +125,10 @@ class SimulatedRobotNode(ContractNode):
             self._clock_publisher = self.add_publisher(ClockMessage, '/clock', 10)
         if contract.is_lockstep:
             self._advanced = {
-                agent: self.add_publisher(
-                    msg.SimStepResponse,
-                    self.topic_of(agent, names.SIM_STEP_RESPONSE),
-                    names.RECORD,
-                )
+                agent: self.publisher_of(names.SIM_STEP_RESPONSE, agent)
                 for agent in contract.agents
             }
-            self.add_subscription(
-                msg.SimStepRequest,
-                names.SIM_STEP_REQUEST,
-                self._on_advance,
-                names.RECORD,
-                raw=True,
-            )
+            self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _options(self) -> dict[str, float]:
         """Declare the robot's own parameters, now that the contract says which, and read them."""
@@ -175,8 +163,8 @@ class SimulatedRobotNode(ContractNode):
             self._stop.beat()
         else:
             # A late node must learn the time of a world that stands still.
-            self.every(0.5, self._say_time)
-        self._say_time()
+            self.every(0.5, self._publish_time)
+        self._publish_time()
 
     def deactivate(self) -> None:
         """Let the world stand still."""
@@ -219,7 +207,7 @@ class SimulatedRobotNode(ContractNode):
             self._catch_up_to(target)
             return
         self._advance(target)
-        self._say_time()
+        self._publish_time()
 
     def _catch_up_to(self, target: int) -> None:
         """Bring the world to a time without showing what it measured on the way."""
@@ -228,7 +216,7 @@ class SimulatedRobotNode(ContractNode):
             self._now = min(self._now + step, target)
             self._run(self._now)
 
-    def _say_time(self) -> None:
+    def _publish_time(self) -> None:
         if self._clock_publisher is None:
             return
         message = ClockMessage()
@@ -276,7 +264,7 @@ class SimulatedRobotNode(ContractNode):
         self._commanded[topic] = math.inf if stamp is None else stamp
         self._try_to_advance()
 
-    def _hear_documents(self, agent: str, listen: Callable[..., Any]) -> None:
+    def _subscribe_documents(self, agent: str, listen: Callable[..., Any]) -> None:
         """
         Listen to what carries documents.
 
@@ -287,9 +275,7 @@ class SimulatedRobotNode(ContractNode):
         if not topics:
             return
         if self.contract.is_lockstep:
-            place = self.contract.topic_of(agent, names.GATE_DECISION)
-            hear = partial(self._on_decision, topics)
-            self.add_subscription(msg.GateDecision, place, hear, names.RECORD, raw=True)
+            self.subscribe(names.GATE_DECISION, partial(self._on_decision, topics), agent)
             return
         for topic in topics.values():
             at = self.resolve_topic_name(topic)
@@ -298,18 +284,18 @@ class SimulatedRobotNode(ContractNode):
     def _on_document(self, topic: str, message: Any) -> None:
         if self._active:
             self._arrival()
-            self._take_document(topic, message.data)
+            self._pass_document(topic, message.data)
 
     def _on_decision(self, topics: Mapping[str, str], data: bytes) -> None:
         decision = from_bytes(GateDecision, data)
         if not self._active or decision.request is None:
             return
         for name, text in published(decision).items():
-            self._take_document(topics[name], text)
+            self._pass_document(topics[name], text)
         self._decided[decision.id.agent] = decision.id
         self._try_to_advance()
 
-    def _take_document(self, topic: str, text: str) -> None:
+    def _pass_document(self, topic: str, text: str) -> None:
         assert self._plugin is not None  # refused otherwise when it was configured
         try:
             self._plugin.document(topic, text)
@@ -328,11 +314,11 @@ class SimulatedRobotNode(ContractNode):
 
         Of several agents each tells its command; the duration stands in the last wish.
         """
-        wish = from_bytes(SimStepRequest, data)
-        refuse_long(wish, self.contract)
-        if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
+        request = from_bytes(SimStepRequest, data)
+        refuse_long(request, self.contract)
+        if any(request.id.agent == other.id.agent or other.duration for other in self._pending):
             self._pending.clear()  # what was asked for before is not waited for any more
-        self._pending.append(wish)
+        self._pending.append(request)
         self._try_to_advance()
 
     def _try_to_advance(self) -> None:
@@ -345,22 +331,26 @@ class SimulatedRobotNode(ContractNode):
             return
         if not all(map(self._has_command, self._pending)):
             return
-        wishes = tuple(self._pending)
+        requests = tuple(self._pending)
         self._pending.clear()
         self._commanded = {
             topic: stamp if math.isfinite(stamp) else 0 for topic, stamp in self._commanded.items()
         }
-        emissions = self._advance(self._now + wishes[-1].duration)
+        emissions = self._advance(self._now + requests[-1].duration)
         self._push()
-        self._say_time()
-        for wish in wishes:
-            self._report(wish.id, emissions)
+        self._publish_time()
+        for request in requests:
+            self._report(request.id, emissions)
 
-    def _has_command(self, wish: SimStepRequest) -> bool:
-        if self.contract.documents and wish.id.step and self._decided[wish.id.agent] != wish.id:
+    def _has_command(self, request: SimStepRequest) -> bool:
+        if (
+            self.contract.documents
+            and request.id.step
+            and self._decided[request.id.agent] != request.id
+        ):
             return False
-        return not wish.command_stamp or all(
-            self._commanded[self.topic_of(wish.id.agent, group.topic)] >= wish.command_stamp
+        return not request.command_stamp or all(
+            self._commanded[self.topic_of(request.id.agent, group.topic)] >= request.command_stamp
             for group in self.contract.action
         )
 
@@ -368,8 +358,8 @@ class SimulatedRobotNode(ContractNode):
         own = emissions
         if len(self.contract.agents) > 1:
             own = tuple(e for e in emissions if e.topic.startswith(f'{id_.agent}/'))
-        said = '' if self._plugin is None else self._plugin.info(id_.agent)
-        report = report_of(id_, own, self._failed, self._resolved, info=said)
+        info = '' if self._plugin is None else self._plugin.info(id_.agent)
+        report = report_of(id_, own, self._failed, self._resolved, info=info)
         self._advanced[id_.agent].publish(to_bytes(report, self._now))
 
     # Reset ---------------------------------------------------------------------------------------

@@ -89,9 +89,9 @@ class DoorPhysics:
         self._gripper_mass, self._gripper_middle = self._weigh_gripper()
         self.geometry = self._measure()
 
-    def collisions(self, scene: DoorReset) -> tuple[str, ...]:
+    def collisions(self, start: DoorReset) -> tuple[str, ...]:
         """Return what of the arm would touch what else in a scene, each as two names."""
-        self._put(self._probe_model, self._probe, scene)
+        self._put(self._probe_model, self._probe, start)
         mujoco.mj_forward(self._probe_model, self._probe)
         touching = {
             ' with '.join(sorted(self._model.geom(int(geom)).name for geom in pair))
@@ -99,9 +99,9 @@ class DoorPhysics:
         }
         return tuple(sorted(touching))
 
-    def place(self, scene: DoorReset) -> None:
+    def place(self, start: DoorReset) -> None:
         """Put arm and door at rest, the gripper open."""
-        self._put(self._model, self._data, scene)
+        self._put(self._model, self._data, start)
         mujoco.mj_forward(self._model, self._data)
 
     def step(self, joints: Sequence[float], opening: float) -> None:
@@ -157,15 +157,15 @@ class DoorPhysics:
         """Return what casts the rays of the cameras; they see the arm as well."""
         return RayCaster(self._model, self._data, range(6))
 
-    def _put(self, model: mujoco.MjModel, data: mujoco.MjData, scene: DoorReset) -> None:
+    def _put(self, model: mujoco.MjModel, data: mujoco.MjData, start: DoorReset) -> None:
         mujoco.mj_resetData(model, data)
-        model.body_pos[self._handle_body, 1:] = scene.radius, scene.height
-        model.dof_frictionloss[self._hinge_dof] = scene.friction
-        data.qpos[:_JOINTS] = scene.joints
+        model.body_pos[self._handle_body, 1:] = start.radius, start.height
+        model.dof_frictionloss[self._hinge_dof] = start.friction
+        data.qpos[:_JOINTS] = start.joints
         data.qpos[[_LEFT, _RIGHT]] = self.geometry.most_open / 2.0
-        data.qpos[_HINGE] = scene.hinge
+        data.qpos[_HINGE] = start.hinge
         # The motors are to stay there, so that the wrist feels nothing at once.
-        data.ctrl[:_JOINTS] = scene.joints
+        data.ctrl[:_JOINTS] = start.joints
         data.ctrl[_JOINTS] = self.geometry.most_open / 2.0
 
     def _site(self, name: str) -> FramePose:

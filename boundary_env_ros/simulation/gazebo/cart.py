@@ -166,7 +166,7 @@ class GazeboCart:
         )
 
 
-class Heard:
+class SensorArrivals:
     """
     What was heard of Gazebo's own sensors, and what an advance of the world still has to bring.
 

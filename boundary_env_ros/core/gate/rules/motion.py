@@ -14,11 +14,17 @@ from boundary_env_ros.core.gate.motion_profile import (
     MotionStep,
     settle,
 )
-from boundary_env_ros.core.gate.rule_output import ACCELERATION, JERK, LimitedCommand, RuleOutput
+from boundary_env_ros.core.gate.rule_output import (
+    ACCELERATION,
+    JERK,
+    LimitedCommand,
+    RuleOutput,
+    SHORTEST,
+)
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
+from boundary_env_ros.core.gate.rules.scale_together import slow_together
 from boundary_env_ros.core.records.decision import RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import replace
@@ -61,10 +67,10 @@ def limit_change(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> M
         alone = [i for i in alone if i not in together]
     for i in alone:
         # As fast as the driver is told to go there: within the time of its trajectory.
-        told = min(step, limits.within[i])
-        after = towards(previous[i], shaped.values[i], limits.rate[i] * told)
+        rate, seconds = limits.rate[i], min(step, limits.within[i])
+        after = towards(previous[i], shaped.values[i], rate * seconds)
         if after != shaped.values[i]:
-            limit_rate(limits, shaped, i, previous[i], after, told)
+            shaped.limit_rate(i, previous[i], after, seconds, rate, limits.unit[i])
     turn(limits, previous, step, shaped)
     if limits.profile is None:
         return ()
@@ -92,7 +98,7 @@ def brake_to(limits: Limits, inputs: RuleInput, safe: Vector, because: RuleResul
             numbers = after, asked, limits.deceleration[i]
             shaped.limit(ACCELERATION, i, *numbers, f'{limits.unit[i]}/s^2')
         else:
-            limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
+            shaped.limit_rate(i, was, after, step, limits.stop[i], limits.unit[i])
     output = RuleOutput(
         verdict=Verdict.HELD,
         wanted=safe,
@@ -177,7 +183,7 @@ def _explain(
     fastest = limits.rate[dimension]
     at_it = math.copysign(rate_then, rate_then * missing) >= (1.0 - _NEARLY) * fastest
     if at_it or (value <= limit and abs(missing) > fastest * time_step):
-        limit_rate(limits, shaped, dimension, was, place, time_step)
+        shaped.limit_rate(dimension, was, place, time_step, fastest, limits.unit[dimension])
         return
     shaped.limit(cause, dimension, place, value, limit, f'{limits.unit[dimension]}/{unit}')
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.gate.rule_output import LimitedCommand, RATE, TOGETHER
+from boundary_env_ros.core.gate.rule_output import LimitedCommand, TOGETHER
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.vectors import Vector
 
 _UNIT = 'of what was asked for'
-#: Shortest time (s) by which a change is divided to say how fast it would have been.
-SHORTEST = 1e-9
 
 
 def keep_curvature(limits: Limits, wanted: Vector, shaped: LimitedCommand) -> None:
@@ -89,37 +87,11 @@ def slow_together(
             if after == value:
                 continue
             if i in beyond:
-                limit_rate(limits, shaped, i, previous[i], after, time_step)
+                rate, unit = limits.rate[i], limits.unit[i]
+                shaped.limit_rate(i, previous[i], after, time_step, rate, unit)
             else:
                 _scale(shaped, i, after, part)
     return done
-
-
-def limit_rate(
-    limits: Limits,
-    shaped: LimitedCommand,
-    dimension: int,
-    was: float,
-    after: float,
-    step: float,
-    rate: float | None = None,
-) -> None:
-    """
-    Take from a dimension what is faster than its rate, or than another one.
-
-    Parameters
-    ----------
-    limits, shaped, dimension
-        The limits, what is left of the command, and of which dimension.
-    was, after, step
-        The command before, what is left of this one, and the seconds between the two.
-    rate
-        Another limit than that on the rate, unit/s.
-
-    """
-    asked = abs(shaped.values[dimension] - was) / max(step, SHORTEST)
-    most = limits.rate[dimension] if rate is None else rate
-    shaped.limit(RATE, dimension, after, asked, most, f'{limits.unit[dimension]}/s')
 
 
 def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:

@@ -68,7 +68,7 @@ from boundary_env_ros.evidence.audit.rules.step_checks import UUID
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import Mismatch
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
-from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record, RECORDS
 
@@ -165,12 +165,10 @@ class Auditor:
                 self._raw.ties.told_until = 0
         self._of_another = of_another
         self._terms: AuditTerms | None = None
-        self._again: Rerun | None = None
         if contract is not None:
             digest = digest_of(contract)
             judge = Judge(contract, digest=digest)
             self._terms = AuditTerms(contract=contract, digest=digest, judge=judge)
-            self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
@@ -196,6 +194,7 @@ class Auditor:
         self._refused = 0
         self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
+        self._not_run: dict[str, None] = {}  # why steps were not run again, or without something
         self._spared: dict[tuple[str, str], None] = {}
 
     def _lacking(self, check: Check) -> str:
@@ -237,7 +236,7 @@ class Auditor:
         except RecordError as error:
             self.unreadable(recorded.topic, str(error))
 
-    def add(self, record: Record, log_time: int = 0, topic: str = '') -> None:
+    def add(self, record: Record, log_time: int = 0) -> None:
         """
         Look at the next piece of the record.
 
@@ -247,8 +246,6 @@ class Auditor:
             The piece.
         log_time
             When the recorder had it, nanoseconds; only compared with that of raw messages.
-        topic
-            From where.
 
         """
         self._came(log_time)
@@ -267,14 +264,15 @@ class Auditor:
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if self._again is not None:
-            self._again.add(record, topic)
+        if isinstance(record, Transition):
+            self._first = self._first or record
+            self._close_again(record)
         beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
         if self._terms is not None and isinstance(record, beside):
             other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
-            self._transition(record)
+            self._transition(record, self._first or record)
         elif isinstance(record, GateDecision):
             self._sent(record)
         elif isinstance(record, EpisodeStatus):
@@ -466,10 +464,7 @@ class Auditor:
             for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
                 self._find_all('one-contract', found)
-        if self._again is not None:
-            self._again.finish()
-            for why in () if self._alone else self._again.unable:
-                self._spared['step-recomputed', f'not run again: {why}'] = None
+        self._spared |= {('step-recomputed', why): None for why in self._not_run}
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -530,9 +525,8 @@ class Auditor:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _transition(self, now: Transition) -> None:
+    def _transition(self, now: Transition, first: Transition) -> None:
         self._transitions += 1
-        self._first = self._first or now
         agent = self._agents[now.id.agent]
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
@@ -553,7 +547,7 @@ class Auditor:
             agent.fresh = False
         context = StepContext(
             now=now,
-            first=self._first,
+            first=first,
             last=last,
             start=agent.start or now,
             answered=answered(now, agent),
@@ -611,9 +605,25 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _differs(self, of: StepId, first: Mismatch) -> None:
-        """Note where the environment came to something else than is recorded."""
-        self.find('step-recomputed', first, of)
+    def _close_again(self, now: Transition) -> None:
+        """Note where the environment, run again, comes to something else than is recorded."""
+        rule, terms, agent = 'step-recomputed', self._terms, self._agents[now.id.agent]
+        if terms is None or self._first is None:
+            return
+        if agent.steps_again is None:
+            agent.steps_again = StepsAgain(terms.contract, self._task, now.id.agent)
+        try:
+            again = agent.steps_again.again(now, now.decisions)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            why = f'{type(error).__name__}: {error}'
+            self.find(rule, Mismatch('', 'what can be run again', why), now.id)
+        else:
+            why = agent.steps_again.lacking
+            first = step_difference(now, again, self._first.id.digest)
+            if first is not None:
+                self.find(rule, first, now.id)
+        if why and not self._alone and len(self._not_run) < KEPT:
+            self._not_run[f'not run again: a step: {why}'] = None
 
     # Decisions -----------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain
+from boundary_env_ros.evidence.replay.steps_again import StepsAgain
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
 EPISODES, WINDOW, RECENT = 65_536, 1024, 64
@@ -151,6 +152,7 @@ class Agent:
     first_sent: GateDecision | None = None
     carried_again: DecisionsAgain | None = None
     sent_again: DecisionsAgain | None = None
+    steps_again: StepsAgain | None = None
     sent: DecisionLink | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))

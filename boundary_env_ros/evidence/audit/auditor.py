@@ -39,11 +39,10 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes, link
+from boundary_env_ros.evidence.audit.memory import Agent, answered, Decisions, Half, Holes
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
 from boundary_env_ros.evidence.audit.rules import (
-    command_checks,
     decision_checks,
     observation_checks,
     step_checks,
@@ -88,7 +87,7 @@ NO_CHAIN = (
 #: Nanoseconds behind the beginning of a record in which topics may have been found one by one.
 LATE = NANOSECONDS // 10
 
-_MODULES = (step_checks, observation_checks, timing, decision_checks, command_checks)
+_MODULES = (step_checks, observation_checks, timing, decision_checks)
 
 #: All checks of steps and of decisions, in the order in which they are made.
 CHECKS: tuple[Check, ...] = tuple(
@@ -346,7 +345,7 @@ class Auditor:
         agent, of = self._agents[record.id.agent], record.id
         before: Transition | GateDecision | None = agent.last
         if isinstance(record, GateDecision):
-            before = None if agent.sent is None else agent.sent.decision
+            before = None if agent.sent.last is None else agent.sent.last.decision
             dropped = before is not None and record.sequence > before.sequence + 1
         elif before is not None and before.id.episode_id == of.episode_id:
             dropped = of.step > before.id.step + 1
@@ -541,9 +540,7 @@ class Auditor:
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
             place, direct = f'decisions[{i}]', not agent.fresh
-            agent.carried = link(agent.carried, decision, place, self._terms, direct=direct)
-            agent.first_carried = agent.first_carried or decision
-            links.append(agent.carried)
+            links.append(agent.carried.follow(decision, place, self._terms, direct=direct))
             agent.fresh = False
         context = StepContext(
             now=now,
@@ -566,8 +563,7 @@ class Auditor:
             published = self._match_carried(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             if not published:
-                agent.carried_again = agent.carried_again or self._decisions_again()
-                self._decide_again(agent.carried_again, each.decision)
+                self._decide_again(agent.carried, each.decision)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
             ahead = agent.ahead.pop(key, None)
@@ -633,13 +629,14 @@ class Auditor:
                 placed = replace(found, field=f'{one.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
 
-    def _decide_again(self, again: DecisionsAgain | None, decision: GateDecision) -> None:
+    def _decide_again(self, decisions: Decisions, decision: GateDecision) -> None:
         """Note where a decision is not what follows from its inputs, or from the ones before."""
-        place, rule = f'decision {decision.sequence}', 'decision-recomputed'
-        if again is None:
+        place, rule, terms = f'decision {decision.sequence}', 'decision-recomputed', self._terms
+        if terms is None:
             return
+        decisions.again = decisions.again or DecisionsAgain(terms.contract, terms.judge)
         try:
-            found = again.again(decision)
+            found = decisions.again.again(decision)
         except (BoundaryError, *WRONG_INPUT) as error:
             why = f'{type(error).__name__}: {error}'
             self.find(rule, Mismatch(place, 'what can be decided again', why), decision.id)
@@ -649,24 +646,17 @@ class Auditor:
                 placed = replace(first, field=f'{place}.{first.field}')
                 self.find(rule, placed, decision.id, near=near)
 
-    def _decisions_again(self) -> DecisionsAgain | None:
-        terms = self._terms
-        return None if terms is None else DecisionsAgain(terms.contract, terms.judge)
-
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
         agent = self._agents[decision.id.agent]
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
-        direct = decision.sequence != 1
-        agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
-        agent.first_sent = agent.first_sent or decision
+        one = agent.sent.follow(decision, place, self._terms, direct=decision.sequence != 1)
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
             agent.name(decision.id, self._now)
-        self._check_link(agent.sent, decision.id, self._checks)
-        agent.sent_again = agent.sent_again or self._decisions_again()
-        self._decide_again(agent.sent_again, decision)
+        self._check_link(one, decision.id, self._checks)
+        self._decide_again(agent.sent, decision)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)
@@ -685,17 +675,15 @@ class Auditor:
         return False
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
-        found = list(whole.wrong_decision(carried, sent))
+        found = list(decision_checks.wrong_decision(carried, sent))
         self._find_all('as-published', found, of)
         return not found
 
     def _not_sent(self, agent: Agent, of: StepId, decision: GateDecision, log_time: int) -> None:
         """Look at a decision of a step that the gate did not publish."""
-        if agent.first_sent is None or agent.sent is None:
+        if agent.sent.first is None:
             return  # told as a topic that is missing
-        steady = decision.decided.steady
-        before = steady < agent.first_sent.decided.steady
-        behind = steady > agent.sent.decision.decided.steady
+        before, behind = agent.sent.outside(decision.decided.steady)
         if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
             self._lacking_of['as-published'] += 1
             return
@@ -829,9 +817,7 @@ class Auditor:
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
-        steady, first, last = evidence.commanded.steady, agent.first_carried, agent.carried
-        before = first is not None and steady < first.decided.steady
-        behind = last is None or steady > last.decision.decided.steady
+        before, behind = agent.carried.outside(evidence.commanded.steady)
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.

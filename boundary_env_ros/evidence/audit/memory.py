@@ -83,6 +83,29 @@ def link(
     )
 
 
+@dataclass(slots=True)
+class Decisions:
+    """The decisions of one gate, as its topic or its steps have them: the first, the last one."""
+
+    first: GateDecision | None = None
+    last: DecisionLink | None = None
+    again: DecisionsAgain | None = None
+
+    def follow(
+        self, decision: GateDecision, place: str, terms: AuditTerms | None, *, direct: bool
+    ) -> DecisionLink:
+        """Take the next one, and return it in their chain."""
+        self.first = self.first or decision
+        self.last = link(self.last, decision, place, terms, direct=direct)
+        return self.last
+
+    def outside(self, steady: int) -> tuple[bool, bool]:
+        """Return whether a steady instant is before the first one, and behind the last one."""
+        first, last = self.first, self.last
+        before = first is not None and steady < first.decided.steady
+        return before, last is None or steady > last.decision.decided.steady
+
+
 class Holes:
     """
     The parts of a record whose messages were damaged.
@@ -147,13 +170,9 @@ class Agent:
     first_named: StepId | None = None
     named: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
-    first_carried: GateDecision | None = None
-    carried: DecisionLink | None = None
-    first_sent: GateDecision | None = None
-    carried_again: DecisionsAgain | None = None
-    sent_again: DecisionsAgain | None = None
+    carried: Decisions = field(default_factory=Decisions)
+    sent: Decisions = field(default_factory=Decisions)
     steps_again: StepsAgain | None = None
-    sent: DecisionLink | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)

@@ -39,7 +39,7 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import Agent, answered, Decisions, Half, Holes
+from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
 from boundary_env_ros.evidence.audit.rules import (
@@ -55,6 +55,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Check,
     DecisionCheck,
     DecisionLink,
+    Decisions,
     NotChecked,
     RECOMPUTED,
     RULE,

@@ -63,6 +63,17 @@ from boundary_env_ros.frozen import replace
 MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
 
 
+@of_decision('episode-constant')
+def _lease_constant(link: DecisionLink) -> Found:
+    heard, request = link.heard, link.decision.request
+    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+        return
+    if heard.id.episode_id == request.id.episode_id:
+        for name in ('lease_id', 'client', 'client_version'):
+            expected, actual = getattr(heard, name), getattr(request, name)
+            yield from unlike(f'request.{name}', expected, actual, 'as before')
+
+
 @of_decision('decision-sequence', near=True)
 def _decision_sequence(link: DecisionLink) -> Found:
     before, sequence = link.before, link.decision.sequence

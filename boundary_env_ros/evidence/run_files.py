@@ -231,15 +231,15 @@ class Run:
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
         first = self._first
-        if first is None or self.is_alone:
-            return None
-        try:
-            for node in self.source.records(ContractDescription):
-                if node.digest == first.id.digest:
-                    return node.task_distribution, node.task_version
-        except RecordError:
-            pass
+        for node in self._nodes():
+            if first is not None and node.digest == first.id.digest:
+                return node.task_distribution, node.task_version
         return None
+
+    def _nodes(self) -> Iterator[ContractDescription]:
+        """Yield what the nodes of the record say of their contract, as far as it can be read."""
+        with suppress(RecordError):
+            yield from self.source.records(ContractDescription)
 
     def contract_text(self) -> str:
         """
@@ -255,10 +255,7 @@ class Run:
         if run is not None:
             with disk_error(f'{run.contract} cannot be read'):
                 return size_limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
-        try:
-            described = next(self.source.records(ContractDescription), None)
-        except RecordError:
-            return ''
+        described = next(self._nodes(), None)
         return '' if described is None else described.text
 
     def _pacing(self) -> Pacing | None:
@@ -266,7 +263,7 @@ class Run:
         if self._first is not None:
             return self._first.pacing
         with suppress(BoundaryError):  # Without a step the digest of a node tells it.
-            for node in self.source.records(ContractDescription):
+            for node in self._nodes():
                 return contract_of(node).contract.pacing
         return None
 

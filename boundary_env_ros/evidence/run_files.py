@@ -27,13 +27,14 @@ from boundary_env_ros.errors import (
     RecordError,
 )
 from boundary_env_ros.evidence.episodes import Episodes
-from boundary_env_ros.frozen import frozen, replace
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
     LoadedContract,
     loads,
     make_task,
+    with_task_from,
 )
 from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -139,7 +140,7 @@ class Run:
     def pieces(
         self, topics: Collection[str] = (), follow: Follow | None = None
     ) -> Iterator[Piece]:
-        """Yield what :meth:`RecordSource.pieces` does, and tell how far it is."""
+        """Yield what :meth:`.Bag.pieces` does, and tell how far it is."""
         progress, done, total = self._progress, 0, None
         if progress is not None:
             counts = self._counts.items()
@@ -199,7 +200,7 @@ class Run:
         if task_from is None and contract.task.name:
             # Nothing says it: it is taken to be the version that is installed.
             installed = installed_tasks().get(contract.task.name)
-            contract = _with_task_from(contract, installed)
+            contract = contract if installed is None else with_task_from(contract, installed)
             first = self._first
             is_other = first is not None and digest_of(contract) != first.id.digest
             # A task of this package is of the version of the software that made the step.
@@ -230,15 +231,15 @@ class Run:
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
         first = self._first
-        if first is None or self.is_alone:
-            return None
-        try:
-            for node in self.source.records(ContractDescription):
-                if node.digest == first.id.digest:
-                    return node.task_distribution, node.task_version
-        except RecordError:
-            pass
+        for node in self._nodes():
+            if first is not None and node.digest == first.id.digest:
+                return node.task_distribution, node.task_version
         return None
+
+    def _nodes(self) -> Iterator[ContractDescription]:
+        """Yield what the nodes of the record say of their contract, as far as it can be read."""
+        with suppress(RecordError):
+            yield from self.source.records(ContractDescription)
 
     def contract_text(self) -> str:
         """
@@ -254,10 +255,7 @@ class Run:
         if run is not None:
             with disk_error(f'{run.contract} cannot be read'):
                 return size_limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
-        try:
-            described = next(self.source.records(ContractDescription), None)
-        except RecordError:
-            return ''
+        described = next(self._nodes(), None)
         return '' if described is None else described.text
 
     def _pacing(self) -> Pacing | None:
@@ -265,7 +263,7 @@ class Run:
         if self._first is not None:
             return self._first.pacing
         with suppress(BoundaryError):  # Without a step the digest of a node tells it.
-            for node in self.source.records(ContractDescription):
+            for node in self._nodes():
                 return contract_of(node).contract.pacing
         return None
 
@@ -273,7 +271,8 @@ class Run:
         """Return a contract under the pacing, and with the version of the task, of this run."""
         pacing = self._pacing()
         contract = contract if pacing is None else contract.paced(pacing)
-        first, then = self._first, _with_task_from(contract, self._task_from())
+        first, origin = self._first, self._task_from()
+        then = contract if origin is None else with_task_from(contract, origin)
         return then if first is not None and digest_of(then) == first.id.digest else contract
 
     @cached_property
@@ -352,16 +351,6 @@ def _undecided(task: TaskSpec) -> str:
     return (
         f'the steps have another digest than the contract: it is another file, or its task '
         f'{task.name!r} had another version ({got} installed here); audit the bag, which tells it'
-    )
-
-
-def _with_task_from(contract: Contract, origin: tuple[str, str] | None) -> Contract:
-    """Return a contract whose task comes from a distribution and version; None: as it is."""
-    if origin is None:
-        return contract
-    distribution, version = origin
-    return replace(
-        contract, task=replace(contract.task, distribution=distribution, version=version)
     )
 
 

@@ -37,9 +37,8 @@ from boundary_env_ros.facade.steps import (
 from boundary_env_ros.facade.world import agent_of, check_open, check_running, World
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.record_reader import open_records
+from boundary_env_ros.storage.record_reader import Bag, open_records
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import RecordSource
 
 #: The option of a reset that names an episode of the record.
 EPISODE = 'episode'
@@ -72,7 +71,7 @@ class RecordedEpisode:
         return self.steps[0][0]
 
 
-def recorded_episodes(source: RecordSource, agent: str = '') -> Iterator[RecordedEpisode]:
+def recorded_episodes(source: Bag, agent: str = '') -> Iterator[RecordedEpisode]:
     """
     Yield the episodes of a record whose beginning was recorded.
 

@@ -196,14 +196,19 @@ def loads(
         found = sorted([*read.problems, *problems], key=lambda problem: problem.line or math.inf)
         raise ContractError(found, source)
     if task_from is not None and contract.task.name:
-        distribution, version = task_from
-        task = replace(contract.task, distribution=distribution, version=version)
-        contract = replace(contract, task=task)
+        contract = with_task_from(contract, task_from)
     if pacing is not None:
         contract = contract.paced(pacing)
     return LoadedContract(
         contract=contract, digest=digest_of(contract), text=text, lines=read.lines
     )
+
+
+def with_task_from(contract: Contract, origin: tuple[str, str]) -> Contract:
+    """Return a contract whose task comes from a distribution and version."""
+    distribution, version = origin
+    task = replace(contract.task, distribution=distribution, version=version)
+    return replace(contract, task=task)
 
 
 def installed_tasks() -> dict[str, tuple[str, str]]:

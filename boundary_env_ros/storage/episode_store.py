@@ -206,14 +206,9 @@ class EpisodeStore(Closing):
         if not changed:
             return
         rows = [(*key, json.dumps(to_json(row), allow_nan=False)) for key, row in changed.items()]
-        with self._used() as connection:
+        with self._used() as connection, connection:
             connection.execute('BEGIN IMMEDIATE')
-            try:
-                connection.executemany(_PUT, rows)
-            except BaseException:
-                connection.execute('ROLLBACK')
-                raise
-            connection.execute('COMMIT')
+            connection.executemany(_PUT, rows)
         changed.clear()
 
     def label(self, label: EpisodeLabel, *, now: int) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 import os
 from pathlib import Path
 import struct
@@ -169,8 +168,8 @@ class _Repair:
             self._why = 'it has no beginning'
             return
         scan = McapScan(self._path)
-        self._closed = scan.complete
-        self._read_summary(scan)
+        self._closed, self._channels = scan.complete, scan.channels
+        self._chunks = sorted(scan.chunks)
         self._good = len(MAGIC)
         while True:
             try:
@@ -183,16 +182,6 @@ class _Repair:
                 break
             self._drop(self._good, self._chunks[number], self._why)
             self._why = ''
-
-    def _read_summary(self, scan: McapScan) -> None:
-        """Learn what the old file says of its topics and chunks, as far as that is readable."""
-        with suppress(*_UNREADABLE):
-            for opcode, body in scan.summary_records():
-                if opcode == Opcode.CHUNK_INDEX:
-                    self._chunks.append(parsed(records.ChunkIndex, body).chunk_start_offset)
-                else:
-                    self._channels.learn(opcode, body)
-        self._chunks.sort()
 
     def _copy_on(self) -> None:
         for offset, opcode, length in records_of(self._old, self._good, self._size):

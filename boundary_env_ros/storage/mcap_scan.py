@@ -131,8 +131,8 @@ class McapScan:
         Whether its writer closed it.
     as_recorded
         Whether our recorder wrote it: its messages stand in the order in which they came.
-    summary_start
-        Where a finished file says that its summary begins; 0 if it has none.
+    channels, chunks
+        The channels that its summary names, and where its chunks begin by it.
 
     Raises
     ------
@@ -162,10 +162,10 @@ class McapScan:
         self.holes: tuple[tuple[int, int], ...] = ()
         # Looked for once, since all times are read for them; and what was learnt on the way.
         self._spans: tuple[list[Span], Channels] | None = None
-        self.summary_start = 0
+        self.channels, self.chunks = Channels(lambda _: True), list[int]()
+        self._contents: Contents | None = None  # by the summary, if that says enough
         if self.complete:
-            self.summary_start = parsed(records.Footer, end[RECORD.size :]).summary_start
-            self._read_recovery()
+            self._read_summary(parsed(records.Footer, end[RECORD.size :]).summary_start)
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -182,7 +182,7 @@ class McapScan:
             If a finished file is damaged.
 
         """
-        return self._summary() or self._counted()
+        return self._contents or self._counted()
 
     def messages(self, wanted: Callable[[Channel], bool]) -> Iterator[Stored]:
         """
@@ -340,52 +340,44 @@ class McapScan:
             found.add(channel, log_time)
         return found
 
-    def summary_records(self) -> Iterator[tuple[int, bytes]]:
-        """Yield opcode and content of the records of the summary, if there is one."""
-        end = self._size - _END
-        if not 0 < self.summary_start < end:
-            return
-        with self._opened() as file:
-            for offset, opcode, length in records_of(file, self.summary_start, end):
-                if opcode in _SUMMARY:
-                    yield opcode, body_of(file, offset, opcode, length)
+    def _read_summary(self, start: int) -> None:
+        """Learn what the summary says, as far as that is readable."""
+        end, statistics = self._size - _END, None
+        try:
+            with self._opened() as file:
+                for offset, opcode, length in records_of(file, start, end) if start else ():
+                    if opcode not in _SUMMARY:
+                        continue
+                    body = body_of(file, offset, opcode, length)
+                    if opcode == Opcode.CHUNK_INDEX:
+                        self.chunks.append(_CHUNK_HEAD.unpack_from(body)[2])
+                    elif opcode == Opcode.STATISTICS:
+                        statistics = parsed(records.Statistics, body)
+                    elif opcode == Opcode.METADATA_INDEX:
+                        self._read_recovery(file, parsed(records.MetadataIndex, body))
+                    else:
+                        self.channels.learn(opcode, body)
+            if statistics is not None:
+                self._contents = self._contents_by(statistics)
+        except (BrokenError, struct.error, KeyError, OverflowError, ValueError):
+            pass  # Reading the messages will fail, or tell what there is.
 
-    def _read_recovery(self) -> None:
+    def _read_recovery(self, file: BinaryIO, index: records.MetadataIndex) -> None:
         """Learn where the file was torn before it was made whole, if it ever was."""
-        try:
-            for opcode, body in self.summary_records():
-                if opcode != Opcode.METADATA_INDEX:
-                    continue
-                index = parsed(records.MetadataIndex, body)
-                if index.name == RECOVERED:
-                    with self._opened() as file:
-                        file.seek(index.offset + RECORD.size)
-                        kept = file.read(min(index.length, size_limits.TEXT))
-                    said = parsed(records.Metadata, kept).metadata
-                    self.tear = f'{said["tear"]}; the rest was recovered'
-                    self.holes = _holes(said['holes'])
-        except (BrokenError, KeyError, OverflowError, ValueError):
-            pass  # Reading the summary or the messages will fail.
+        if index.name == RECOVERED:
+            file.seek(index.offset + RECORD.size)
+            kept = file.read(min(index.length, size_limits.TEXT))
+            said = parsed(records.Metadata, kept).metadata
+            self.tear = f'{said["tear"]}; the rest was recovered'
+            self.holes = _holes(said['holes'])
 
-    def _summary(self) -> Contents | None:
-        """Return what the summary says; None if there is none, or one that says not enough."""
-        channels = Channels(lambda _: True)
-        try:
-            statistics = None
-            for opcode, body in self.summary_records():
-                if opcode == Opcode.STATISTICS:
-                    statistics = parsed(records.Statistics, body)
-                else:
-                    channels.learn(opcode, body)
-            if statistics is None:
-                return None
-            messages = statistics.message_count
-            counts: dict[Channel, int] = dict.fromkeys(channels.all.values(), 0)
-            for channel_id, count in statistics.channel_message_counts.items():
-                counts[channels.all[channel_id]] += count
-            if sum(counts.values()) != messages:
-                return None
-        except (BrokenError, KeyError):
+    def _contents_by(self, statistics: records.Statistics) -> Contents | None:
+        """Return what the statistics say; None if that is not enough."""
+        messages = statistics.message_count
+        counts: dict[Channel, int] = dict.fromkeys(self.channels.all.values(), 0)
+        for number, count in statistics.channel_message_counts.items():
+            counts[self.channels.all[number]] += count
+        if sum(counts.values()) != messages:
             return None
         return Contents(
             counts=counts,

@@ -17,7 +17,7 @@ from pathlib import Path
 import re
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import finalize
 
 from boundary_env_ros.core.records.transition import Transition
@@ -35,6 +35,7 @@ from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.log_order import in_log_order, LogPart, SIMULATED, WINDOW
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.records import (
+    AnotherFormat,
     ContractDescription,
     Entry,
     Follow,
@@ -42,9 +43,10 @@ from boundary_env_ros.storage.records import (
     match_format,
     Message,
     Piece,
+    R,
     Record,
+    RECORD_CLASSES,
     RECORDS,
-    RecordSource,
     Unreadable,
 )
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -64,9 +66,9 @@ _ROS_1 = b'#ROSBAG'
 BagFile: TypeAlias = McapScan | SqliteFile
 
 
-class Bag(RecordSource):
+class Bag:
     """
-    A bag, to be read as often as one likes. Made by :func:`open_bag`.
+    The records and messages of a bag, to be read as often as one likes. See :func:`open_bag`.
 
     Parameters
     ----------
@@ -92,6 +94,11 @@ class Bag(RecordSource):
     def tear(self) -> str:
         """Return where it is torn, known when it was read through; empty if it is whole."""
         return '; '.join(file.tear for file in self._files if file.tear)
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the records are whole: closed by their writer, not torn by a crash."""
+        return not self.tear
 
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:
@@ -198,6 +205,85 @@ class Bag(RecordSource):
                 counts[channel.topic, channel.type] += count
         return dict(sorted(counts.items()))
 
+    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
+        """
+        Yield the records of some classes (of all, if none is named), each with its place.
+
+        Raises
+        ------
+        RecordError
+            If something is not what it claims to be; it names the place. What merely ends too
+            early is no error, see :attr:`tear`.
+
+        """
+        for piece in self.read(classes or RECORD_CLASSES, ()):
+            if isinstance(piece, Unreadable):
+                raise RecordError(f'{piece.place}: {piece.why}')
+            if isinstance(piece, Entry):
+                yield piece
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
+        """
+        Yield the messages of some topics (of all, for None), to be decoded one by one.
+
+        Raises
+        ------
+        RecordError
+            If the source holds no messages (one transition), or is damaged.
+
+        """
+        return (piece for piece in self.read((), topics) if isinstance(piece, Message))
+
+    def pieces(
+        self, topics: Collection[str] = (), follow: Follow | None = None
+    ) -> Iterator[Piece]:
+        """
+        Yield every record, and the messages of some topics, as they follow each other.
+
+        What cannot be read is yielded as what it is, and what follows it too. ``follow`` gets
+        every message of a bag.
+        """
+        records = 0
+        try:
+            for piece in self.read(RECORD_CLASSES, topics, follow):
+                records += not isinstance(piece, Message)
+                yield piece
+        except AnotherFormat:
+            raise  # nothing is wrong with the record
+        except RecordError as error:
+            yield Unreadable(place=f'behind record {records}', why=str(error))
+
+    def records(self, *classes: type[R]) -> Iterator[R]:
+        """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
+        wanted: Any = classes
+        found: Iterator[Any] = self.entries(*wanted)
+        return (entry.record for entry in found)
+
+    def transitions(self) -> Iterator[Transition]:
+        """
+        Yield the transitions.
+
+        Raises
+        ------
+        RecordError
+            If there is none: it is the wrong bag.
+
+        """
+        none = True
+        for transition in self.records(Transition):
+            none = False
+            yield transition
+        if none:
+            counts = self.topics()
+            topics = ', '.join(f'{name} ({kind})' for name, kind in list(counts)[:5])
+            found = f'{sum(counts.values())} messages on {len(counts)} topics'
+            torn = f'; {self.tear}' if self.tear else ''
+            raise RecordError(
+                f'Expected transitions (boundary_env_ros/msg/Transition) in {self.path}, got '
+                f'{found}{": " + topics if topics else ""}{torn}. '
+                'Record the transition topic of the environment too.'
+            )
+
 
 def _of_format(channel: Channel, file: Path) -> Decoders:
     """
@@ -217,14 +303,17 @@ def _of_format(channel: Channel, file: Path) -> Decoders:
     return made
 
 
-class _LoneTransition(RecordSource):
-    """A file of one transition."""
-
-    tear = ''
-    unlike = Unlike()
+class _LoneTransition(Bag):
+    """A file of one transition, which has no topics."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path, ())
+        self._unlike = Unlike()
+
+    @property
+    def unlike(self) -> Unlike:
+        """Return in what the transition is unlike what it is here."""
+        return self._unlike
 
     def read(
         self,
@@ -238,17 +327,13 @@ class _LoneTransition(RecordSource):
         if Transition not in classes:
             return
         try:
-            self.unlike = Unlike()
-            found = read_transition(self.path, self.unlike)
+            self._unlike = Unlike()
+            found = read_transition(self.path, self._unlike)
         except RecordError as error:
             why = str(error).removeprefix(f'{self.path.name}: ')
             yield Unreadable(place=self.path.name, why=why)
         else:
             yield Entry(found, '', found.closed.ros.nanoseconds)
-
-    def topics(self) -> dict[tuple[str, str], int]:
-        """Return nothing: it has no topics."""
-        return {}
 
 
 def _without_messages(path: Path) -> RecordError:
@@ -257,7 +342,7 @@ def _without_messages(path: Path) -> RecordError:
     )
 
 
-def open_records(path: Path) -> RecordSource:
+def open_records(path: Path) -> Bag:
     """
     Open the records of a run.
 
@@ -294,7 +379,7 @@ def open_bag(path: Path) -> Bag:
 
     """
     source = open_records(path)
-    if not isinstance(source, Bag):
+    if isinstance(source, _LoneTransition):
         raise _without_messages(path)
     return source
 

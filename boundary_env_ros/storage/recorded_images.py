@@ -16,7 +16,8 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
-from boundary_env_ros.storage.records import Message, RecordSource
+from boundary_env_ros.storage.record_reader import Bag
+from boundary_env_ros.storage.records import Message
 
 # How far behind its transition an image may stand in the bag, since the recorder empties one topic
 # after the other; and how long one is kept that nothing has referred to, ns.
@@ -40,7 +41,7 @@ class RecordedImages:
 
     """
 
-    def __init__(self, source: RecordSource, specs: Sequence[FieldSpec]) -> None:
+    def __init__(self, source: Bag, specs: Sequence[FieldSpec]) -> None:
         types = {spec.type for spec in specs}
         topics = {name for name, kind in source.topics() if kind in types}
         self._messages: Iterator[Message] = iter(())

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 import re
 
 import pytest
@@ -49,6 +50,22 @@ def test_page_names_every_room_and_no_other() -> None:
     # Interfaces are generated, and may have been built here.
     rooms -= {'.', 'msg', 'srv'}
     assert set(first_code(section(CONTRIBUTING, 'Floors'))) == rooms
+
+
+def test_page_follows_one_command_through_few_files_that_are_there() -> None:
+    told = section(PAGE, 'The audit of one limited command')
+    cells = re.findall(r'^\| (`.*?) \|', told, re.MULTILINE)
+    rows = [re.findall(r'`(\S+\.py)`', cell) for cell in cells]
+    # In a row the folder of the first file is that of the others.
+    files = [
+        Path(row[0]).parent / Path(name).name if i else Path(name)
+        for row in rows
+        for i, name in enumerate(row)
+    ]
+    package = REPOSITORY / 'boundary_env_ros'
+    missing = [file for file in files if not (package / file).is_file()]
+    assert not missing, missing
+    assert 10 < len(set(files)) <= 15
 
 
 def _episodes() -> list[tuple[str, Json]]:

@@ -39,7 +39,6 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Severity,
 )
 from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
-from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
 from support.core_world import Timepiece
@@ -454,7 +453,6 @@ def test_memory_stays_flat_while_the_record_grows(
 ) -> None:
     # What is remembered is full after a few episodes already.
     monkeypatch.setattr(memory, 'WINDOW', 32)
-    monkeypatch.setattr(rerun, 'WAITING', 32)
 
     def repeated(times: int) -> Iterator[Transition]:
         for round_ in range(times):

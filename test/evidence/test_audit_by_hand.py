@@ -28,9 +28,8 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
-from boundary_env_ros.evidence.audit.memory import link
-from boundary_env_ros.evidence.audit.rules import command_checks
-from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, outside
+from boundary_env_ros.evidence.audit.rules import decision_checks
+from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, link, outside
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.report.anomalies import anomalies_of
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -482,7 +481,7 @@ def test_rotation_is_judged_by_its_angle(
         command=about_z(angle),
     )
     one = link(None, decision, '', turning, direct=True)
-    assert len(list(command_checks.command_rotation.look(one))) == found
+    assert len(list(decision_checks.command_rotation.look(one))) == found
 
 
 def test_command_that_is_no_unit_quaternion_is_named(
@@ -493,7 +492,7 @@ def test_command_that_is_no_unit_quaternion_is_named(
         steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
     )
     one = link(None, decision, '', turning, direct=True)
-    (found,) = command_checks.command_rotation.look(one)
+    (found,) = decision_checks.command_rotation.look(one)
     assert found.expected == 'a norm of 1'
 
 
@@ -502,7 +501,7 @@ def test_command_that_is_no_unit_quaternion_is_named(
 
 def test_divided_difference_of_a_cubic_is_its_third_derivative_over_six() -> None:
     nodes = [(t, (2.0 * t**3 - t, 0.0)) for t in (0.0, -0.1, -0.13, -0.4)]
-    value, noise = command_checks.divided_difference(nodes, 0)
+    value, noise = decision_checks.divided_difference(nodes, 0)
     assert value == pytest.approx(2.0)
     assert 0.0 < noise < 1e-6
 

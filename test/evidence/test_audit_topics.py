@@ -30,7 +30,6 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditOutcome
 from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
 from boundary_env_ros.evidence.audit.rules import audit_rule
-from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.evidence.run_files import contract_of, Run
 from boundary_env_ros.evidence.wiring import same_topic
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
@@ -445,7 +444,6 @@ def test_memory_stays_flat_as_the_bag_grows(
     monkeypatch.setattr(memory, 'RECENT', 8)
     monkeypatch.setattr(raw_auditor, '_MOST', 160)
     monkeypatch.setattr(ties, 'KEEP', 13_000_000_000)
-    monkeypatch.setattr(rerun, 'WAITING', 64)
     held = []
     for rounds in (2, 6):
         bench = Bench(loaded.contract, loaded.digest, task, 1)
@@ -458,6 +456,6 @@ def test_memory_stays_flat_as_the_bag_grows(
             if isinstance(piece, Message):
                 auditor.message(piece)
             elif isinstance(piece, Entry):
-                auditor.add(piece.record, piece.log_time, piece.topic)
+                auditor.add(piece.record, piece.log_time)
         held.append(objects_in(auditor))
     assert held[1] < 1.1 * held[0], held

@@ -134,7 +134,7 @@ def audit_path(
             auditor.message(piece)
         else:
             record = piece.record
-            auditor.add(record, piece.log_time, piece.topic)
+            auditor.add(record, piece.log_time)
             if isinstance(record, (Transition, EpisodeStatus)) and record.id.episode_id:
                 episodes.add((record.id.episode_id, record.id.agent))
             if index is not None:

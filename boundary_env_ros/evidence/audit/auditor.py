@@ -39,11 +39,10 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes, link
+from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
 from boundary_env_ros.evidence.audit.rules import (
-    command_checks,
     decision_checks,
     observation_checks,
     step_checks,
@@ -56,6 +55,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Check,
     DecisionCheck,
     DecisionLink,
+    Decisions,
     NotChecked,
     RECOMPUTED,
     RULE,
@@ -68,7 +68,7 @@ from boundary_env_ros.evidence.audit.rules.step_checks import UUID
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import Mismatch
 from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
-from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record, RECORDS
 
@@ -88,7 +88,7 @@ NO_CHAIN = (
 #: Nanoseconds behind the beginning of a record in which topics may have been found one by one.
 LATE = NANOSECONDS // 10
 
-_MODULES = (step_checks, observation_checks, timing, decision_checks, command_checks)
+_MODULES = (step_checks, observation_checks, timing, decision_checks)
 
 #: All checks of steps and of decisions, in the order in which they are made.
 CHECKS: tuple[Check, ...] = tuple(
@@ -165,12 +165,10 @@ class Auditor:
                 self._raw.ties.told_until = 0
         self._of_another = of_another
         self._terms: AuditTerms | None = None
-        self._again: Rerun | None = None
         if contract is not None:
             digest = digest_of(contract)
             judge = Judge(contract, digest=digest)
             self._terms = AuditTerms(contract=contract, digest=digest, judge=judge)
-            self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
@@ -196,6 +194,7 @@ class Auditor:
         self._refused = 0
         self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
+        self._not_run: dict[str, None] = {}  # why steps were not run again, or without something
         self._spared: dict[tuple[str, str], None] = {}
 
     def _lacking(self, check: Check) -> str:
@@ -237,7 +236,7 @@ class Auditor:
         except RecordError as error:
             self.unreadable(recorded.topic, str(error))
 
-    def add(self, record: Record, log_time: int = 0, topic: str = '') -> None:
+    def add(self, record: Record, log_time: int = 0) -> None:
         """
         Look at the next piece of the record.
 
@@ -247,8 +246,6 @@ class Auditor:
             The piece.
         log_time
             When the recorder had it, nanoseconds; only compared with that of raw messages.
-        topic
-            From where.
 
         """
         self._came(log_time)
@@ -267,14 +264,15 @@ class Auditor:
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if self._again is not None:
-            self._again.add(record, topic)
+        if isinstance(record, Transition):
+            self._first = self._first or record
+            self._close_again(record)
         beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
         if self._terms is not None and isinstance(record, beside):
             other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
-            self._transition(record)
+            self._transition(record, self._first or record)
         elif isinstance(record, GateDecision):
             self._sent(record)
         elif isinstance(record, EpisodeStatus):
@@ -348,7 +346,7 @@ class Auditor:
         agent, of = self._agents[record.id.agent], record.id
         before: Transition | GateDecision | None = agent.last
         if isinstance(record, GateDecision):
-            before = None if agent.sent is None else agent.sent.decision
+            before = None if agent.sent.last is None else agent.sent.last.decision
             dropped = before is not None and record.sequence > before.sequence + 1
         elif before is not None and before.id.episode_id == of.episode_id:
             dropped = of.step > before.id.step + 1
@@ -466,10 +464,7 @@ class Auditor:
             for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
                 self._find_all('one-contract', found)
-        if self._again is not None:
-            self._again.finish()
-            for why in () if self._alone else self._again.unable:
-                self._spared['step-recomputed', f'not run again: {why}'] = None
+        self._spared |= {('step-recomputed', why): None for why in self._not_run}
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -530,9 +525,8 @@ class Auditor:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _transition(self, now: Transition) -> None:
+    def _transition(self, now: Transition, first: Transition) -> None:
         self._transitions += 1
-        self._first = self._first or now
         agent = self._agents[now.id.agent]
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
@@ -547,13 +541,11 @@ class Auditor:
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
             place, direct = f'decisions[{i}]', not agent.fresh
-            agent.carried = link(agent.carried, decision, place, self._terms, direct=direct)
-            agent.first_carried = agent.first_carried or decision
-            links.append(agent.carried)
+            links.append(agent.carried.follow(decision, place, self._terms, direct=direct))
             agent.fresh = False
         context = StepContext(
             now=now,
-            first=self._first,
+            first=first,
             last=last,
             start=agent.start or now,
             answered=answered(now, agent),
@@ -572,8 +564,7 @@ class Auditor:
             published = self._match_carried(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             if not published:
-                agent.carried_again = agent.carried_again or self._decisions_again()
-                self._decide_again(agent.carried_again, each.decision)
+                self._decide_again(agent.carried, each.decision)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
             ahead = agent.ahead.pop(key, None)
@@ -611,9 +602,25 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _differs(self, of: StepId, first: Mismatch) -> None:
-        """Note where the environment came to something else than is recorded."""
-        self.find('step-recomputed', first, of)
+    def _close_again(self, now: Transition) -> None:
+        """Note where the environment, run again, comes to something else than is recorded."""
+        rule, terms, agent = 'step-recomputed', self._terms, self._agents[now.id.agent]
+        if terms is None or self._first is None:
+            return
+        if agent.steps_again is None:
+            agent.steps_again = StepsAgain(terms.contract, self._task, now.id.agent)
+        try:
+            again = agent.steps_again.again(now, now.decisions)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            why = f'{type(error).__name__}: {error}'
+            self.find(rule, Mismatch('', 'what can be run again', why), now.id)
+        else:
+            why = agent.steps_again.lacking
+            first = step_difference(now, again, self._first.id.digest)
+            if first is not None:
+                self.find(rule, first, now.id)
+        if why and not self._alone and len(self._not_run) < KEPT:
+            self._not_run[f'not run again: a step: {why}'] = None
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -623,13 +630,14 @@ class Auditor:
                 placed = replace(found, field=f'{one.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
 
-    def _decide_again(self, again: DecisionsAgain | None, decision: GateDecision) -> None:
+    def _decide_again(self, decisions: Decisions, decision: GateDecision) -> None:
         """Note where a decision is not what follows from its inputs, or from the ones before."""
-        place, rule = f'decision {decision.sequence}', 'decision-recomputed'
-        if again is None:
+        place, rule, terms = f'decision {decision.sequence}', 'decision-recomputed', self._terms
+        if terms is None:
             return
+        decisions.again = decisions.again or DecisionsAgain(terms.contract, terms.judge)
         try:
-            found = again.again(decision)
+            found = decisions.again.again(decision)
         except (BoundaryError, *WRONG_INPUT) as error:
             why = f'{type(error).__name__}: {error}'
             self.find(rule, Mismatch(place, 'what can be decided again', why), decision.id)
@@ -639,24 +647,17 @@ class Auditor:
                 placed = replace(first, field=f'{place}.{first.field}')
                 self.find(rule, placed, decision.id, near=near)
 
-    def _decisions_again(self) -> DecisionsAgain | None:
-        terms = self._terms
-        return None if terms is None else DecisionsAgain(terms.contract, terms.judge)
-
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
         agent = self._agents[decision.id.agent]
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
-        direct = decision.sequence != 1
-        agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
-        agent.first_sent = agent.first_sent or decision
+        one = agent.sent.follow(decision, place, self._terms, direct=decision.sequence != 1)
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
             agent.name(decision.id, self._now)
-        self._check_link(agent.sent, decision.id, self._checks)
-        agent.sent_again = agent.sent_again or self._decisions_again()
-        self._decide_again(agent.sent_again, decision)
+        self._check_link(one, decision.id, self._checks)
+        self._decide_again(agent.sent, decision)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)
@@ -675,17 +676,15 @@ class Auditor:
         return False
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
-        found = list(whole.wrong_decision(carried, sent))
+        found = list(decision_checks.wrong_decision(carried, sent))
         self._find_all('as-published', found, of)
         return not found
 
     def _not_sent(self, agent: Agent, of: StepId, decision: GateDecision, log_time: int) -> None:
         """Look at a decision of a step that the gate did not publish."""
-        if agent.first_sent is None or agent.sent is None:
+        if agent.sent.first is None:
             return  # told as a topic that is missing
-        steady = decision.decided.steady
-        before = steady < agent.first_sent.decided.steady
-        behind = steady > agent.sent.decision.decided.steady
+        before, behind = agent.sent.outside(decision.decided.steady)
         if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
             self._lacking_of['as-published'] += 1
             return
@@ -819,9 +818,7 @@ class Auditor:
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
-        steady, first, last = evidence.commanded.steady, agent.first_carried, agent.carried
-        before = first is not None and steady < first.decided.steady
-        behind = last is None or steady > last.decision.decided.steady
+        before, behind = agent.carried.outside(evidence.commanded.steady)
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.

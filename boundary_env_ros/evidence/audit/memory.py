@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import (
@@ -19,13 +19,10 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.evidence.audit.rules.audit_rule import (
-    AuditTerms,
-    DecisionLink,
-)
+from boundary_env_ros.evidence.audit.rules.audit_rule import Decisions
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain
+from boundary_env_ros.evidence.replay.steps_again import StepsAgain
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
 EPISODES, WINDOW, RECENT = 65_536, 1024, 64
@@ -40,46 +37,6 @@ Key = tuple[int, int]
 
 #: What comes with another record under the same id.
 Half: TypeAlias = Transition | PrivilegedObservation
-
-#: Published decisions that are remembered: a third derivative is of four.
-EMITTED = 3
-
-
-def link(
-    last: DecisionLink | None,
-    decision: GateDecision,
-    place: str,
-    terms: AuditTerms | None,
-    *,
-    direct: bool,
-) -> DecisionLink:
-    """Return the next decision of a gate in the chain of its decisions."""
-    if last is None:
-        return DecisionLink(decision=decision, place=place, direct=direct, terms=terms)
-    before = last.decision
-    request, trigger = before.request, before.trigger
-    refused = before.verdict is Verdict.REJECTED
-    emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
-    heard = request if request is not None and not refused else last.heard
-    if direct and decision.sequence > before.sequence + 1:
-        emitted, heard = (), None  # Which were the last ones is not in the record.
-    elif before.published:
-        emitted = (*emitted[1 - EMITTED :], before)
-        ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
-    if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
-        obeyed = before
-    return DecisionLink(
-        decision=decision,
-        place=place,
-        before=before,
-        emitted=emitted,
-        heard=heard,
-        seen=request or last.seen,
-        obeyed=obeyed,
-        ticked=ticked,
-        direct=direct,
-        terms=terms,
-    )
 
 
 class Holes:
@@ -146,12 +103,9 @@ class Agent:
     first_named: StepId | None = None
     named: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
-    first_carried: GateDecision | None = None
-    carried: DecisionLink | None = None
-    first_sent: GateDecision | None = None
-    carried_again: DecisionsAgain | None = None
-    sent_again: DecisionsAgain | None = None
-    sent: DecisionLink | None = None
+    carried: Decisions = field(default_factory=Decisions)
+    sent: Decisions = field(default_factory=Decisions)
+    steps_again: StepsAgain | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)

@@ -8,7 +8,6 @@ It streams: of each agent the decisions of a few steps are kept, and a line for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
@@ -16,14 +15,11 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
-from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import (
     first_difference,
-    Mismatch,
-    OF_STEP,
     same,
 )
 from boundary_env_ros.evidence.replay.decisions_again import (
@@ -32,26 +28,20 @@ from boundary_env_ros.evidence.replay.decisions_again import (
     DecisionsInstead,
     key_of,
 )
-from boundary_env_ros.evidence.replay.steps_again import StepsAgain
+from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.evidence.replay.verdict_report import (
     differing,
     EpisodeVerdict,
     ReplayDifference,
 )
-from boundary_env_ros.frozen import frozen, replace
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.
 WAITING = 1024
 
-#: Reasons that are kept why something was not run again.
-_REASONS = 20
-
 #: What is compared of what would have been.
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
-
-#: Is told where a step differs.
-Find = Callable[[StepId, Mismatch], None]
 
 Key = tuple[int, int]
 
@@ -100,14 +90,6 @@ class Rerun:
     counterfactual
         Whether something else is asked than what was recorded: then what the gate would have sent
         before is what it goes on from, and only what it would have decided is compared.
-    find
-        Is told every difference of a step, also where no episode runs; then none is kept with the
-        episodes, and decisions are not decided again.
-
-    Attributes
-    ----------
-    unable
-        Why something was not run again that ought to have been.
 
     """
 
@@ -118,11 +100,8 @@ class Rerun:
         *,
         digest: str = '',
         counterfactual: bool = False,
-        find: Find | None = None,
     ) -> None:
         self._contract, self._task, self._digest = contract, task, digest
-        self._find = find
-        self.unable: dict[str, None] = {}
         self._other = counterfactual
         self._agents: dict[str, _RerunAgent] = {}
         self._whose: dict[str, str] = {}
@@ -143,7 +122,7 @@ class Rerun:
         """
         if isinstance(record, Transition):
             self._transition(record)
-        elif isinstance(record, GateDecision) and self._find is None:
+        elif isinstance(record, GateDecision):
             self._sent(topic, record)
         elif isinstance(record, EpisodeStatus):
             self._agent(record.id.agent, record.id.digest).status = record
@@ -184,8 +163,6 @@ class Rerun:
 
     def _carried(self, agent: _RerunAgent, then: Transition) -> tuple[GateDecision, ...]:
         """Return what becomes of the decisions that a step carries."""
-        if self._find is not None:
-            return then.decisions
         again = []
         for decision in then.decisions:
             key = key_of(decision)
@@ -218,22 +195,16 @@ class Rerun:
         if episode is None or episode.after_ending:
             return
         if decided.wrong:
-            self._skip(episode, f'a decision: {decided.wrong}')
+            episode.skipped(f'a decision: {decided.wrong}')
             return
         if decided.missing:
-            self._skip(episode, 'a decision that the record does not have', decided.missing)
+            episode.skipped('a decision that the record does not have', decided.missing)
         episode.decisions += decided.counts
         first = again.from_before or again.differs
         if first is not None:
             episode.decisions_unlike += 1
             episode.by_reason.update(_why(then, again.decision))
             episode.differs(differing(then, again.decision, first, self._contract))
-
-    def _skip(self, episode: EpisodeVerdict, why: str, count: int = 1) -> None:
-        """Take note of what ought to have been run again, and was not."""
-        if len(self.unable) < _REASONS:
-            self.unable[why] = None
-        episode.skipped(why, count)
 
     # Steps ---------------------------------------------------------------------------------------
 
@@ -256,8 +227,7 @@ class Rerun:
         agent.now = EpisodeVerdict(
             number=self._begun, agent=then.id.agent, episode_id=then.id.episode_id, seed=then.seed
         )
-        if self._find is None:
-            self._episodes.append(agent.now)
+        self._episodes.append(agent.now)
         return agent.now
 
     def _close(self, agent: _RerunAgent, following: str = '') -> None:
@@ -283,14 +253,11 @@ class Rerun:
         try:
             again = agent.steps.again(then, decisions)
         except (BoundaryError, *WRONG_INPUT) as error:
-            why = f'{type(error).__name__}: {error}'
-            if self._find is not None:
-                self._find(then.id, Mismatch('', 'what can be run again', why))
-            self._skip(episode, f'a step: {why}')
+            episode.skipped(f'a step: {type(error).__name__}: {error}')
         if again is not None and agent.steps.lacking:
             # The task goes by the reset and the step before; all else follows without them.
-            self._skip(episode, f'a step: {agent.steps.lacking}')
-            again = again if self._find is not None else None
+            episode.skipped(f'a step: {agent.steps.lacking}')
+            again = None
         _end(episode, then)
         if not episode.client:
             asked = (d.request.client for d in then.decisions if d.request is not None)
@@ -303,26 +270,13 @@ class Rerun:
         if again.terminated or again.truncated:
             episode.ending_again, episode.ended_again_at = again.ending, again.id.step
             agent.over = self._other and not (then.terminated or then.truncated)
-        first = self._difference(then, again)
+        if self._other:
+            first = first_difference(then, again, _OF_OTHER_STEP)
+        else:
+            first = step_difference(then, again, self._digest)
         if first is not None:
             episode.steps_unlike += 1
-            if self._find is not None:
-                self._find(then.id, first)
-            else:
-                episode.differs(ReplayDifference(step=then.id.step, sequence=None, first=first))
-
-    def _difference(self, then: Transition, again: Transition) -> Mismatch | None:
-        if self._other:
-            return first_difference(then, again, _OF_OTHER_STEP)
-        if then.id.digest != self._digest:
-            return Mismatch('id.digest', self._digest, then.id.digest)
-        if then.reset is not None and again.reset is not None:
-            found = first_difference(
-                then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
-            )
-            if found is not None:
-                return replace(found, field=f'reset.{found.field}')
-        return first_difference(then, again, OF_STEP)
+            episode.differs(ReplayDifference(step=then.id.step, sequence=None, first=first))
 
 
 def _end(episode: EpisodeVerdict, then: Transition) -> None:

@@ -34,6 +34,7 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
+from boundary_env_ros.evidence.record_difference import first_difference, Mismatch, OF_STEP
 from boundary_env_ros.frozen import replace
 
 #: Who declares what the environment finds by itself.
@@ -309,6 +310,19 @@ class StepsAgain:
     def _keep(self, then: Transition) -> View:
         self._before = view = self._view(then.id, (*then.after, *then.state), then.closed)
         return view
+
+
+def step_difference(then: Transition, again: Transition, digest: str) -> Mismatch | None:
+    """Return where a step, made under the contract of a digest, came out as something else."""
+    if then.id.digest != digest:
+        return Mismatch('id.digest', digest, then.id.digest)
+    if then.reset is not None and again.reset is not None:
+        found = first_difference(
+            then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
+        )
+        if found is not None:
+            return replace(found, field=f'reset.{found.field}')
+    return first_difference(then, again, OF_STEP)
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

@@ -17,8 +17,8 @@ from boundary_env_ros.core.contract.sources import ENCODINGS
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.report.timeline import TimelinePicture
+from boundary_env_ros.storage.record_reader import Bag
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import RecordSource
 
 #: Greatest side of an image of the page, pixels, and its quality as JPEG; a small image is kept
 #: without a loss.
@@ -77,7 +77,7 @@ def choose(
 def frames_of(
     wanted: Iterable[Wanted],
     fields: Mapping[str, FieldSpec],
-    source: RecordSource,
+    source: Bag,
 ) -> tuple[dict[int, list[Frame]], Counter[str]]:
     """
     Find the chosen pictures in a record, and make them small.

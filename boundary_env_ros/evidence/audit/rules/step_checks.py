@@ -19,10 +19,8 @@ from boundary_env_ros.core.records.endings import (
 from boundary_env_ros.core.records.transition import Kind
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.evidence.audit.rules.audit_rule import (
-    DecisionLink,
     Found,
     known,
-    of_decision,
     of_step,
     StepContext,
     unlike,
@@ -115,17 +113,6 @@ def _constants(context: StepContext) -> Iterator[tuple[str, object, object]]:
             one, other = getattr(old, name), getattr(new, name)
             if one is not None and other is not None and one.host != other.host:
                 yield f'after.{new.name}.{name}.host', one.host, other.host
-
-
-@of_decision('episode-constant')
-def _lease_constant(link: DecisionLink) -> Found:
-    heard, request = link.heard, link.decision.request
-    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
-        return
-    if heard.id.episode_id == request.id.episode_id:
-        for name in ('lease_id', 'client', 'client_version'):
-            expected, actual = getattr(heard, name), getattr(request, name)
-            yield from unlike(f'request.{name}', expected, actual, 'as before')
 
 
 #: Wrappers that end episodes, or change actions, without the record knowing.

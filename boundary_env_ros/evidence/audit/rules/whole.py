@@ -26,8 +26,6 @@ from boundary_env_ros.evidence.record_difference import (
     first_difference,
     Mismatch,
     number,
-    same,
-    vector,
 )
 from boundary_env_ros.frozen import replace
 
@@ -215,15 +213,4 @@ def told_early(status: EpisodeStatus, now: Transition) -> Found:
             'status.id.step',
             f'{now.id.step} only once that step was closed',
             f'{number(before)} s before',
-        )
-
-
-def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:
-    """Yield where a decision that a step carries is not the one that the gate published."""
-    if not same(carried, sent):
-        yield Mismatch(
-            f'decision {carried.sequence}',
-            f'{sent.verdict.name} {vector(sent.command)}, as published',
-            f'{carried.verdict.name} {vector(carried.command)}'
-            + (' with other inputs' if carried.command == sent.command else ''),
         )

@@ -66,8 +66,8 @@ class Events:
         self._step = replace(id_, step=0)
         self._acting, self._action = 0, 0
         self._fields: dict[str, ObservationField] = {}
-        self._sent_through = 0
-        self._sent: set[int] = set()
+        self._seen_through = 0
+        self._seen: set[int] = set()
         self._intervention: object = None
         self._by_hand = False
         self._prompt = ''
@@ -115,7 +115,7 @@ class Events:
         """Take a decision of the gate."""
         if not (self._is_current(decision.id) and self._is_new(decision)):
             return ()
-        self._sent.add(decision.sequence)
+        self._seen.add(decision.sequence)
         return tuple(self._of_decision(decision))
 
     def transition(self, transition: Transition) -> Happenings:
@@ -127,8 +127,8 @@ class Events:
             if self._is_new(decision):
                 found += self._of_decision(decision)
         numbers = [decision.sequence for decision in transition.decisions]
-        self._sent_through = max((self._sent_through, *numbers))
-        self._sent = {number for number in self._sent if number > self._sent_through}
+        self._seen_through = max((self._seen_through, *numbers))
+        self._seen = {number for number in self._seen if number > self._seen_through}
         self._step = transition.id
         over = transition.terminated or transition.truncated
         if transition.kind is Kind.STEP or not over:
@@ -188,7 +188,7 @@ class Events:
         )
 
     def _is_new(self, decision: GateDecision) -> bool:
-        return decision.sequence > self._sent_through and decision.sequence not in self._sent
+        return decision.sequence > self._seen_through and decision.sequence not in self._seen
 
     # What happened -------------------------------------------------------------------------------
 

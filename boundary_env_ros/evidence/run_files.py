@@ -231,8 +231,10 @@ class Run:
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
         first = self._first
+        if first is None:
+            return None
         for node in self._nodes():
-            if first is not None and node.digest == first.id.digest:
+            if node.digest == first.id.digest:
                 return node.task_distribution, node.task_version
         return None
 

@@ -25,7 +25,7 @@ class Prediction:
     Attributes
     ----------
     answers
-        The delivery of that observation.
+        The result whose observation that is.
     rows
         One action for each step after it, each of shape ``(n,)``, action space of the contract.
     seconds

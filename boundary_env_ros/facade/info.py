@@ -83,7 +83,7 @@ def step_info(
 
     Parameters
     ----------
-    delivery, missed
+    result, missed
         The step, and those that were closed without an action before it.
     full
         With what was measured of each field and of the action, too.

@@ -173,8 +173,8 @@ class Runner:
         The policy; the runner closes it.
     plan
         How it is run.
-    told
-        Is told the episode as it stands, after every step.
+    on_step
+        Is given the episode as it stands, after every step.
     stop
         Once it is set, the episode that runs is left after its step.
 

@@ -275,7 +275,7 @@ class AgentServices:
         ----------
         actions
             Each with its payload.
-        said
+        pairs
             Metadata of all, as messages.
 
         Returns

@@ -69,7 +69,7 @@ class BringUp(Closing):
     ----------
     domain_id, namespace
         Where the nodes are.
-    interrupted
+    raise_if_interrupted
         Called in every wait for them, to raise what ends it.
 
     """
@@ -79,9 +79,9 @@ class BringUp(Closing):
         *,
         domain_id: int | None = None,
         namespace: str = '',
-        interrupted: Callable[[], None] = lambda: None,
+        raise_if_interrupted: Callable[[], None] = lambda: None,
     ) -> None:
-        self._interrupted = interrupted
+        self._raise_if_interrupted = raise_if_interrupted
         self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
         self._clients: dict[str, Any] = {}
         # Whichever is waited for: one that hangs must not hide that another died.
@@ -183,7 +183,7 @@ class BringUp(Closing):
 
     def _spin(self, node: Node) -> None:
         """Let answers in for a moment, unless the process of the node, or of another, ended."""
-        self._interrupted()
+        self._raise_if_interrupted()
         for each in (node, *self._together):
             if each.exit_code is not None:
                 raise LinkError(

@@ -77,14 +77,18 @@ def main(
         robot='simulated_robot',
     )
     ended = False
-    with interrupts() as interrupted:
+    with interrupts() as raise_if_interrupted:
         try:
             # Secured, each node has an enclave of its own, and so a process.
             together = pacing == 'lockstep' and not enabled()
             with recorded(
-                nodes, place, domain_id=domain, one_process=together, interrupted=interrupted
+                nodes,
+                place,
+                domain_id=domain,
+                one_process=together,
+                raise_if_interrupted=raise_if_interrupted,
             ):
-                _drive(domain, pacing, episodes, baseline, seed, interrupted)
+                _drive(domain, pacing, episodes, baseline, seed, raise_if_interrupted)
         except KeyboardInterrupt:
             ended = True
             print('\nInterrupted: the nodes are stopped, what was recorded is kept.')
@@ -101,7 +105,7 @@ def _drive(
     episodes: int,
     baseline: int,
     seed: int,
-    interrupted: Callable[[], None],
+    raise_if_interrupted: Callable[[], None],
 ) -> None:
     """Drive all episodes."""
     print(f'\nOf the scenarios {_SAID}.')
@@ -119,7 +123,7 @@ def _drive(
             for number, scenario in enumerate(scenarios):
                 policy = _policy(name, boundary.contract)
                 head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
-                _episode(env, policy, head, scenario, seed + number, interrupted)
+                _episode(env, policy, head, scenario, seed + number, raise_if_interrupted)
 
 
 def _policy(name: str, contract: Contract) -> Policy:
@@ -135,14 +139,15 @@ def _episode(
     head: str,
     scenario: str,
     seed: int,
-    interrupted: Callable[[], None],
+    raise_if_interrupted: Callable[[], None],
 ) -> None:
     """Drive one episode, and tell it in a line."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
+    raise_if_interrupted()
     total, limited, overruns, why, ended = 0.0, 0, 0, '', False
     while not ended:
-        interrupted()
         observation, reward, terminated, truncated, info = env.step(policy(observation))
+        raise_if_interrupted()
         ended = terminated or truncated
         total += float(reward)
         if any(info['clipped']):

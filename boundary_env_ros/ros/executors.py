@@ -149,7 +149,7 @@ def dispatch_rest(
 
 
 def _answer(service: Any, most: int) -> None:
-    """Answer what waits in a service."""
+    """Answer what waits in a service, whose callback is no coroutine."""
     handle, kind = service.handle, service.srv_type
     take_request = getattr(handle, 'service_take_request', None)
     if take_request is None:

@@ -112,7 +112,8 @@ class OwnTopic:
     latched
         Whether a late subscriber gets the last message, too.
     of_world
-        Whether it is there once for a world, however many agents that has.
+        Whether it is there once for a world, however many agents that has; the contract is besides
+        there for each of them.
     recorded
         Whether a recorder listens to it.
     most
@@ -133,7 +134,7 @@ class OwnTopic:
 
     @property
     def qos(self) -> QoSProfile:
-        """How it is published, and listened to by those who hear one publisher of it."""
+        """How it is published, and listened to by those who need what was said last."""
         return LATCHED if self.latched else RECORD
 
 

@@ -123,7 +123,7 @@ def attend(
             'Run it in a terminal, or with --yes for a script.'
         )
     with (
-        interrupts() as interrupted,
+        interrupts() as raise_if_interrupted,
         IsolatedNode(
             'attending', domain_id=domain_id, namespace=namespace, listens_only=True
         ) as own,
@@ -131,7 +131,7 @@ def attend(
 
         def spin() -> None:
             own.spin(_LOOK)
-            interrupted()
+            raise_if_interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
         if calls:

@@ -357,7 +357,7 @@ def running(
     timeout: float = 30.0,
     isolated: bool = True,
     one_process: bool = False,
-    interrupted: Callable[[], None] = lambda: None,
+    raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> Iterator[dict[str, NodeProcess]]:
     """
     Run nodes as processes, active, and stop them at the end whatever happens.
@@ -378,7 +378,7 @@ def running(
         the nodes of a robot.
     one_process
         Whether all run in one process but those that wait for the others in their callbacks.
-    interrupted
+    raise_if_interrupted
         Called while they come up, to raise what ends that; see :func:`interrupts`.
 
     Yields
@@ -410,7 +410,7 @@ def running(
             )
             processes |= {spec.place: process.of(spec) for spec in group}
         with BringUp(
-            domain_id=domain_id, namespace=namespace, interrupted=interrupted
+            domain_id=domain_id, namespace=namespace, raise_if_interrupted=raise_if_interrupted
         ) as bring_up:
             bring_up.run(list(processes.values()), timeout)
         yield processes
@@ -452,33 +452,34 @@ def recorded(
 @contextmanager
 def interrupts() -> Iterator[Callable[[], None]]:
     """
-    Make SIGTERM and SIGHUP an interrupt as well, and all three one that is asked for.
+    Catch SIGINT, SIGTERM and SIGHUP, and yield what raises a ``KeyboardInterrupt`` if one came.
 
-    Python raises a ``KeyboardInterrupt`` wherever the program is: in a destructor, which drops it,
-    or after a lock was taken and before what releases it, on which cleaning up would then wait.
-    Beside the main thread, which alone signals reach, nothing changes.
+    Python raises one wherever the program is: in a destructor, which drops it, or after a lock was
+    taken and before what releases it, on which cleaning up would then wait. Under ``nohup`` SIGHUP
+    stays ignored. Beside the main thread, which alone signals reach, nothing changes.
 
     Yields
     ------
     callable
-        Raises the ``KeyboardInterrupt`` if one of these signals came since.
+        To be called in every wait; raises if one of these signals came since.
 
     """
     caught: list[int] = []
 
-    def raise_one() -> None:
+    def raise_if_interrupted() -> None:
         if caught:
             raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield raise_one
+        yield raise_if_interrupted
         return
     previous = {
         number: signal.signal(number, lambda received, _: caught.append(received))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
-        yield raise_one
+        yield raise_if_interrupted
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

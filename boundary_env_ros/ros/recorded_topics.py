@@ -70,7 +70,8 @@ def places_of(contract: Contract, name: str) -> tuple[str, ...]:
     of_world = name in _SERVICES_OF_WORLD if topic is None else topic.of_world
     # Each gate latches the contract of its agent, too.
     each = contract.agents if not of_world or name == names.CONTRACT else ()
-    return (*(name,) * of_world, *(contract.topic_of(agent, name) for agent in each))
+    whole = (name,) if of_world else ()
+    return (*whole, *(contract.topic_of(agent, name) for agent in each))
 
 
 def foreign_topics(contract: Contract) -> dict[str, str]:

@@ -147,7 +147,7 @@ def up(
         logs = os.path.relpath(place / 'logs')
         print(f'What the nodes log is shown here, and all of it left in {logs}.', flush=True)
     code = 0
-    with interrupts() as interrupted:
+    with interrupts() as raise_if_interrupted:
         try:
             with recorded(
                 specs,
@@ -157,10 +157,10 @@ def up(
                 timeout=_PATIENCE,
                 isolated=False,
                 one_process=one_process,
-                interrupted=interrupted,
+                raise_if_interrupted=raise_if_interrupted,
             ) as processes:
                 then = _next_step(loaded.contract, contract, namespace, domain, on)
-                code = _watch(processes, loaded.contract, then, interrupted)
+                code = _watch(processes, loaded.contract, then, raise_if_interrupted)
         except KeyboardInterrupt:
             far = "The nodes are stopped; the gate on the robot's machine stops the robot."
             near = 'The robot is stopped, and so are the nodes.'
@@ -197,7 +197,7 @@ def _watch(
     processes: Mapping[str, NodeProcess],
     contract: Contract,
     then: str,
-    interrupted: Callable[[], None],
+    raise_if_interrupted: Callable[[], None],
 ) -> int:
     """Print what to do next and what the nodes log until one ends; return the exit code."""
     logs = [_Log(log) for log in dict.fromkeys(each.log for each in processes.values())]
@@ -209,7 +209,7 @@ def _watch(
     try:
         while time.monotonic() < end:
             time.sleep(_LOOK)
-            interrupted()
+            raise_if_interrupted()
             gone = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
             for log in logs:
                 log.print_new()

@@ -56,11 +56,11 @@ def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
     """
     look = _LOOK if sys.stdout.isatty() else _LOG
     own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
-    with interrupts() as interrupted, own:
+    with interrupts() as raise_if_interrupted, own:
 
         def spin() -> None:
             own.spin(_LOOK)
-            interrupted()
+            raise_if_interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
         state = LiveState(own.node, contract)

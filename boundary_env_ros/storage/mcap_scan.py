@@ -12,7 +12,7 @@ here: where something is torn has to be known to the byte, and messages are many
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -53,6 +53,8 @@ OURS: Final = MAGIC + b'\x01\x1c' + bytes(7) + b'\4\0\0\0ros2\x10\0\0\0' + LIBRA
 
 # Least and greatest log time of a chunk, and its size when it is decompressed.
 _CHUNK_HEAD = struct.Struct('<QQQ')
+# The same times in the index of a chunk, and where the chunk begins.
+_INDEX_HEAD = struct.Struct('<QQQ')
 # Bytes of messages outside of chunks that are read together.
 _TOGETHER: Final = 1 << 20
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
@@ -341,26 +343,26 @@ class McapScan:
         return found
 
     def _read_summary(self, start: int) -> None:
-        """Learn what the summary says, as far as that is readable."""
+        """Learn what the summary says; a record that is damaged hides no other."""
         end, statistics = self._size - _END, None
-        try:
-            with self._opened() as file:
-                for offset, opcode, length in records_of(file, start, end) if start else ():
-                    if opcode not in _SUMMARY:
-                        continue
-                    body = body_of(file, offset, opcode, length)
+        readable = suppress(BrokenError, struct.error, KeyError, OverflowError, ValueError)
+        with readable, self._opened() as file:
+            for offset, opcode, length in records_of(file, start, end) if start else ():
+                if opcode not in _SUMMARY:
+                    continue
+                body = body_of(file, offset, opcode, length)
+                with readable:
                     if opcode == Opcode.CHUNK_INDEX:
-                        self.chunks.append(_CHUNK_HEAD.unpack_from(body)[2])
+                        self.chunks.append(_INDEX_HEAD.unpack_from(body)[2])
                     elif opcode == Opcode.STATISTICS:
                         statistics = parsed(records.Statistics, body)
                     elif opcode == Opcode.METADATA_INDEX:
                         self._read_recovery(file, parsed(records.MetadataIndex, body))
                     else:
                         self.channels.learn(opcode, body)
-            if statistics is not None:
+        if statistics is not None:
+            with readable:
                 self._contents = self._contents_by(statistics)
-        except (BrokenError, struct.error, KeyError, OverflowError, ValueError):
-            pass  # Reading the messages will fail, or tell what there is.
 
     def _read_recovery(self, file: BinaryIO, index: records.MetadataIndex) -> None:
         """Learn where the file was torn before it was made whole, if it ever was."""

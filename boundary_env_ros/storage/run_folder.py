@@ -10,6 +10,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.records.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import making, write_atomically
 from boundary_env_ros.storage.transition_json import transition_text
 
@@ -40,6 +41,7 @@ def new_run(run: Path | None, name: str) -> Path:
     return next(runs / each for each in names if not (runs / each).exists())
 
 
+@frozen(kw_only=False)
 class RunFolder:
     """
     The folder of one run; a new one is made by :meth:`create`.
@@ -48,26 +50,10 @@ class RunFolder:
     ----------
     path
         The folder.
-    bag
-        Folder of the bag.
-    contract
-        The copy of the contract.
-    first_transition
-        The first step of the run, a transition as JSON.
-    episodes
-        The index of the episodes (SQLite).
-    summary
-        The summary as JSON: an export, which no command reads and no audit looks at.
-    report
-        The page that explains the run.
 
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.bag = path, path / 'bag'
-        self.contract, self.episodes = path / 'contract.yaml', path / 'episodes.sqlite'
-        self.first_transition = path / 'first_transition.json'
-        self.summary, self.report = path / 'summary.json', path / 'report.html'
+    path: Path
 
     @classmethod
     def create(cls, path: Path) -> RunFolder:
@@ -90,6 +76,36 @@ class RunFolder:
             if any(path.iterdir()):
                 raise FileExistsError
         return cls(path)
+
+    @property
+    def bag(self) -> Path:
+        """Return the folder of the bag."""
+        return self.path / 'bag'
+
+    @property
+    def contract(self) -> Path:
+        """Return the copy of the contract."""
+        return self.path / 'contract.yaml'
+
+    @property
+    def first_transition(self) -> Path:
+        """Return the first step of the run, a transition as JSON."""
+        return self.path / 'first_transition.json'
+
+    @property
+    def episodes(self) -> Path:
+        """Return the index of the episodes (SQLite)."""
+        return self.path / 'episodes.sqlite'
+
+    @property
+    def summary(self) -> Path:
+        """Return the summary as JSON: an export, which no command reads and no audit looks at."""
+        return self.path / 'summary.json'
+
+    @property
+    def report(self) -> Path:
+        """Return the page that explains the run."""
+        return self.path / 'report.html'
 
     def write_first_transition(self, transition: Transition) -> bool:
         """

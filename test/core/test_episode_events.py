@@ -113,7 +113,7 @@ def test_decisions_of_closed_steps_are_remembered_by_the_last_number_alone(tape:
     events, most = listener(), 0
     for said in tape.said:
         tell(events, [said])
-        most = max(most, len(events._sent))
+        most = max(most, len(events._seen))
     longest = max(len(said.decisions) for said in tape.said if isinstance(said, Transition))
     assert most <= longest + 1
 

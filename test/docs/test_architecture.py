@@ -52,7 +52,7 @@ def test_page_names_every_room_and_no_other() -> None:
     assert set(first_code(section(CONTRIBUTING, 'Floors'))) == rooms
 
 
-def test_page_follows_one_command_through_few_files_that_are_there() -> None:
+def test_page_follows_one_command_through_files_that_are_there() -> None:
     told = section(PAGE, 'The audit of one limited command')
     cells = re.findall(r'^\| (`.*?) \|', told, re.MULTILINE)
     rows = [re.findall(r'`(\S+\.py)`', cell) for cell in cells]
@@ -65,7 +65,7 @@ def test_page_follows_one_command_through_few_files_that_are_there() -> None:
     package = REPOSITORY / 'boundary_env_ros'
     missing = [file for file in files if not (package / file).is_file()]
     assert not missing, missing
-    assert 10 < len(set(files)) <= 15
+    assert len(set(files)) > 10
 
 
 def _episodes() -> list[tuple[str, Json]]:

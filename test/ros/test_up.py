@@ -21,7 +21,7 @@ from boundary_env_ros.core.records.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.ros.clock import HOST
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.processes import interrupts, isolated_environment
 from boundary_env_ros.ros.watch import draw
 from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.terminal import printing
@@ -137,6 +137,25 @@ def test_the_policys_side_makes_no_key_of_its_own(
     said = refused(capfd, str(contract), '--on', 'policy', '--domain-id', '7')
     assert f'{tmp_path}/boundary_env_ros/keys/domain_7' in said
     assert not (tmp_path / 'boundary_env_ros').exists()
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_an_interrupt_where_one_is_looked_for(number: signal.Signals) -> None:
+    with interrupts() as raise_if_interrupted:
+        raise_if_interrupted()
+        signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+
+
+def test_under_nohup_the_end_of_the_terminal_interrupts_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts() as raise_if_interrupted:
+            signal.raise_signal(signal.SIGHUP)
+            raise_if_interrupted()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.timed

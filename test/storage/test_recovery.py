@@ -14,9 +14,11 @@ import random
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 
+from mcap.opcode import Opcode
 from mcap.reader import make_reader
 from mcap.writer import Writer
 import pytest
@@ -29,7 +31,7 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.mcap_scan import McapScan
+from boundary_env_ros.storage.mcap_scan import McapScan, RECORD, records_of
 from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -246,6 +248,29 @@ def test_closed_file_loses_only_the_chunk_that_was_damaged(
     source = open_records(run.path)
     assert 'bag_0.mcap from byte' in source.tear
     assert recover(run.path).done == ()
+
+
+def test_a_summary_that_is_damaged_in_one_record_still_says_the_rest(recording: Recording) -> None:
+    recording.steps(0, 30)
+    recording.made.flush()
+    recording.steps(30, 33)
+    run = recording.crash()
+    recover(run.path)
+    file = run.bag / 'bag_0.mcap'
+    whole, data = McapScan(file), bytearray(file.read_bytes())
+    assert whole.tear
+    assert whole.chunks
+    (start,) = struct.unpack_from('<Q', data, len(data) - 28)  # of the footer
+    with file.open('rb') as stream:
+        places = {
+            opcode: offset for offset, opcode, _ in records_of(stream, start, len(data) - 37)
+        }
+    # The length of the last thing that the statistics say.
+    struct.pack_into('<I', data, places[Opcode.STATISTICS] + RECORD.size + 42, 2**32 - 1)
+    file.write_bytes(data)
+    found = McapScan(file)
+    assert (found.tear, found.holes, found.chunks) == (whole.tear, whole.holes, whole.chunks)
+    assert found.contents() == whole.contents()
 
 
 @pytest.mark.parametrize('named', [True, False], ids=['file', 'folder'])

@@ -46,8 +46,8 @@ def contradictions(contract: Contract, reported: Collection[Path]) -> Iterator[F
     """
     Yield them all.
 
-    ``told`` are the places where something is wrong already: of a section that could not be read
-    nothing is said once more.
+    ``reported`` are the places where something is wrong already: of a section that could not be
+    read nothing is said once more.
     """
     yield from _presence(contract, reported)
     for check in (_agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):

@@ -181,7 +181,7 @@ class LimitedCommand:
         was, after, step
             The command before, what is left of this one, and the seconds between the two.
         rate, unit
-            How fast it may change, unit/s.
+            How fast it may change, a second, and the unit of the dimension.
 
         """
         asked = abs(self.values[dimension] - was) / max(step, SHORTEST)

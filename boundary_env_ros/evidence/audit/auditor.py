@@ -266,13 +266,13 @@ class Auditor:
             self._raw.add(record, log_time)
         if isinstance(record, Transition):
             self._first = self._first or record
-            self._close_again(record)
+            self._close_again(record, self._first)
         beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
         if self._terms is not None and isinstance(record, beside):
             other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
-            self._transition(record, self._first or record)
+            self._transition(record, self._first)
         elif isinstance(record, GateDecision):
             self._sent(record)
         elif isinstance(record, EpisodeStatus):
@@ -602,10 +602,10 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _close_again(self, now: Transition) -> None:
+    def _close_again(self, now: Transition, first: Transition) -> None:
         """Note where the environment, run again, comes to something else than is recorded."""
         rule, terms, agent = 'step-recomputed', self._terms, self._agents[now.id.agent]
-        if terms is None or self._first is None:
+        if terms is None:
             return
         if agent.steps_again is None:
             agent.steps_again = StepsAgain(terms.contract, self._task, now.id.agent)

@@ -310,9 +310,9 @@ class SimulatedRobotNode(ContractNode):
 
     def _on_advance(self, data: bytes) -> None:
         """
-        Take the wish of one agent that the world advances.
+        Take the request of one agent that the world advances.
 
-        Of several agents each tells its command; the duration stands in the last wish.
+        Of several agents each tells its command; the duration stands in the last request.
         """
         request = from_bytes(SimStepRequest, data)
         refuse_long(request, self.contract)

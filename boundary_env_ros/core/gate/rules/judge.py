@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What follows from the inputs of a decision, under a contract: one function for all who ask.
+What follows from the recorded inputs of a decision, under a contract: one function for all.
 
-The gate decides by it; audit, replay and the question what another contract would have done call
-it with the inputs that a decision has recorded.
+They are the audit, replay and the question what another contract would have done. It puts the
+inputs to the functions that the gate decided by.
 """
 
 from __future__ import annotations

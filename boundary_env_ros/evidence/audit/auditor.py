@@ -264,14 +264,13 @@ class Auditor:
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if isinstance(record, Transition):
-            self._first = self._first or record
-            self._close_again(record, self._first)
         beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
         if self._terms is not None and isinstance(record, beside):
             other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
+            self._first = self._first or record
+            self._close_again(record, self._first)
             self._transition(record, self._first)
         elif isinstance(record, GateDecision):
             self._sent(record)
@@ -616,9 +615,9 @@ class Auditor:
             self.find(rule, Mismatch('', 'what can be run again', why), now.id)
         else:
             why = agent.steps_again.lacking
-            first = step_difference(now, again, self._first.id.digest)
-            if first is not None:
-                self.find(rule, first, now.id)
+            found = step_difference(now, again, first.id.digest)
+            if found is not None:
+                self.find(rule, found, now.id)
         if why and not self._alone and len(self._not_run) < KEPT:
             self._not_run[f'not run again: a step: {why}'] = None
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from importlib import import_module
@@ -72,5 +73,40 @@ def test_attributes_of_a_value_are_ones_that_it_has() -> None:
                 for line in named
                 for name in line.split(', ')
                 if name not in has
+            ]
+    assert unknown == []
+
+
+def test_parameters_that_are_described_are_taken() -> None:
+    unknown = []
+    for file in _ROOT.rglob('*.py'):
+        for place in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(place, (ast.FunctionDef, ast.ClassDef)):
+                continue
+            section = re.search(
+                r'^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)',
+                ast.get_docstring(place) or '',
+                re.M | re.S,
+            )
+            takes = place
+            if isinstance(place, ast.ClassDef):
+                own = (each for each in place.body if isinstance(each, ast.FunctionDef))
+                takes = next((each for each in own if each.name == '__init__'), place)
+            if isinstance(takes, ast.FunctionDef):
+                if takes.args.kwarg is not None:
+                    continue
+                taken = {each.arg for each in ast.walk(takes.args) if isinstance(each, ast.arg)}
+            else:
+                fields = (each for each in takes.body if isinstance(each, ast.AnnAssign))
+                taken = {ast.unparse(each.target) for each in fields}
+                if not taken:
+                    continue  # its bases are made so
+            # Lines of names alone: between the sections of a class may be a sentence.
+            named = re.findall(r'^[\w*]+(?:, [\w*]+)*$', section[1], re.M) if section else []
+            unknown += [
+                f'{file.name}: {place.name}: {name}'
+                for line in named
+                for name in line.split(', ')
+                if name.lstrip('*') not in taken
             ]
     assert unknown == []

@@ -80,10 +80,17 @@ _LOOK = 5.0
 _DIAGNOSE = 1.0
 
 
-# Signals that end a node in order.
+# Signals that end a process in order.
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def catch_ends(handler: Callable[[int, FrameType | None], object]) -> dict[int, Any]:
+    """Handle what ends a process in order; return the handlers before, by signal."""
+    # Of `nohup` a SIGHUP that is to be ignored stays so.
+    caught = [n for n in _ENDS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in caught}
 
 
 def _reported(transition: _Transition) -> _Transition:
@@ -756,10 +763,7 @@ def run(
         # Also while messages never cease.
         current.end()
 
-    for number in _ENDS:
-        # Of `nohup` a SIGHUP that is to be ignored stays so.
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, end)
+    catch_ends(end)
     # Not rclpy's handlers: they close the context at once, and no node could be told of the end.
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

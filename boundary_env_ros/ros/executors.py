@@ -12,6 +12,7 @@ from typing import Any
 from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.context import Context
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.service import Service
 
 
 def fastest_executor(context: Context | None = None) -> Executor:
@@ -135,17 +136,17 @@ def dispatch_rest(
     """
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
         return  # it is told that there is one, again and again
-    for take_in, ports in ((dispatch, node.subscriptions), (_answer, node.services)):
-        for port in tuple(ports):
-            for _ in range(most):
-                try:
-                    take_in(port, most)
-                except InvalidHandle:
-                    break  # a message before ended it
-                except Exception as error:  # noqa: BLE001 - whatever the bytes lead to
-                    on_error(error)
-                else:
-                    break
+    for port in (*node.subscriptions, *node.services):
+        take_in = _answer if isinstance(port, Service) else dispatch
+        for _ in range(most):
+            try:
+                take_in(port, most)
+            except InvalidHandle:
+                break  # a message before ended it
+            except Exception as error:  # noqa: BLE001 - whatever the bytes lead to
+                on_error(error)
+            else:
+                break
 
 
 def _answer(service: Any, most: int) -> None:

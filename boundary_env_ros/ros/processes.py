@@ -32,7 +32,7 @@ from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.clock import HOST
-from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.ros.contract_node import catch_ends, PARENT
 from boundary_env_ros.ros.key_file import key_file, make_key, read_key
 
 
@@ -473,11 +473,7 @@ def interrupts() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield raise_if_interrupted
         return
-    previous = {
-        number: signal.signal(number, lambda received, _: caught.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
-    }
+    previous = catch_ends(lambda received, _: caught.append(received))
     try:
         yield raise_if_interrupted
     finally:

@@ -36,6 +36,14 @@ def is_there(name: str) -> bool:
         return False
 
 
+def entries(docstring: str | None, heading: str) -> list[str]:
+    """Return the lines of a section that are not indented."""
+    section = re.search(
+        rf'^{heading}\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)', docstring or '', re.M | re.S
+    )
+    return re.findall(r'^(\S.*)$', section[1], re.M) if section else []
+
+
 def test_what_a_docstring_refers_to_exists() -> None:
     lost = []
     for module in modules():
@@ -61,16 +69,10 @@ def test_attributes_of_a_value_are_ones_that_it_has() -> None:
                 inspect.isclass(cls) and is_dataclass(cls) and cls.__module__ == module.__name__
             ):
                 continue
-            section = re.search(
-                r'^Attributes\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)',
-                inspect.getdoc(cls) or '',
-                re.M | re.S,
-            )
-            named = re.findall(r'^(\S.*)$', section[1], re.M) if section else []
             has = {*dir(cls), *inspect.get_annotations(cls)}
             unknown += [
                 (cls.__name__, name)
-                for line in named
+                for line in entries(inspect.getdoc(cls), 'Attributes')
                 for name in line.split(', ')
                 if name not in has
             ]
@@ -83,11 +85,6 @@ def test_parameters_that_are_described_are_taken() -> None:
         for place in ast.walk(ast.parse(file.read_text())):
             if not isinstance(place, (ast.FunctionDef, ast.ClassDef)):
                 continue
-            section = re.search(
-                r'^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)',
-                ast.get_docstring(place) or '',
-                re.M | re.S,
-            )
             takes = place
             if isinstance(place, ast.ClassDef):
                 own = (each for each in place.body if isinstance(each, ast.FunctionDef))
@@ -101,11 +98,11 @@ def test_parameters_that_are_described_are_taken() -> None:
                 taken = {ast.unparse(each.target) for each in fields}
                 if not taken:
                     continue  # its bases are made so
-            # Lines of names alone: between the sections of a class may be a sentence.
-            named = re.findall(r'^[\w*]+(?:, [\w*]+)*$', section[1], re.M) if section else []
             unknown += [
                 f'{file.name}: {place.name}: {name}'
-                for line in named
+                for line in entries(ast.get_docstring(place), 'Parameters')
+                # Behind the parameters of a class may be a sentence.
+                if re.fullmatch(r'[\w*]+(?:, [\w*]+)*', line)
                 for name in line.split(', ')
                 if name.lstrip('*') not in taken
             ]

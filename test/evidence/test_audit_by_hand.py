@@ -28,8 +28,9 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
+from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import decision_checks
-from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, link, outside
+from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, outside
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.report.anomalies import anomalies_of
 from boundary_env_ros.evidence.summary.summary import summarise

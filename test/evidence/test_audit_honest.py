@@ -23,9 +23,9 @@ from boundary_env_ros.core.records.transition import PrivilegedObservation, Tran
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
+from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
-from boundary_env_ros.evidence.audit.rules.audit_rule import link
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker

@@ -89,7 +89,7 @@ def test_what_a_message_leads_to_does_not_end_the_thread(domain: int, executor: 
 
 
 @pytest.mark.parametrize('executor', [SingleThreadedExecutor, fastest_executor])
-def test_what_came_together_with_a_bad_message_or_request_is_let_in(
+def test_what_came_together_with_a_bad_message_or_request_is_dispatched(
     domain: int, executor: Any
 ) -> None:
     heard: list[str] = []

@@ -39,7 +39,7 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import Agent, answered, Half, Holes
+from boundary_env_ros.evidence.audit.memory import Agent, answered, DecisionSeries, Half, Holes
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
 from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
 from boundary_env_ros.evidence.audit.rules import (
@@ -55,7 +55,6 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Check,
     DecisionCheck,
     DecisionLink,
-    Decisions,
     NotChecked,
     RECOMPUTED,
     RULE,
@@ -629,7 +628,7 @@ class Auditor:
                 placed = replace(found, field=f'{one.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
 
-    def _decide_again(self, decisions: Decisions, decision: GateDecision) -> None:
+    def _decide_again(self, decisions: DecisionSeries, decision: GateDecision) -> None:
         """Note where a decision is not what follows from its inputs, or from the ones before."""
         place, rule, terms = f'decision {decision.sequence}', 'decision-recomputed', self._terms
         if terms is None:

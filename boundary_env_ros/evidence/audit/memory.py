@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from boundary_env_ros.core.records.decision import GateDecision
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import (
@@ -19,9 +19,10 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.evidence.audit.rules.audit_rule import Decisions
+from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, DecisionLink
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain
 from boundary_env_ros.evidence.replay.steps_again import StepsAgain
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
@@ -37,6 +38,70 @@ Key = tuple[int, int]
 
 #: What comes with another record under the same id.
 Half: TypeAlias = Transition | PrivilegedObservation
+
+
+#: Published decisions that are remembered: a third derivative is of four.
+EMITTED = 3
+
+
+def link(
+    last: DecisionLink | None,
+    decision: GateDecision,
+    place: str,
+    terms: AuditTerms | None,
+    *,
+    direct: bool,
+) -> DecisionLink:
+    """Return the next decision of a gate in the chain of its decisions."""
+    if last is None:
+        return DecisionLink(decision=decision, place=place, direct=direct, terms=terms)
+    before = last.decision
+    request, trigger = before.request, before.trigger
+    refused = before.verdict is Verdict.REJECTED
+    emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
+    heard = request if request is not None and not refused else last.heard
+    if direct and decision.sequence > before.sequence + 1:
+        emitted, heard = (), None  # Which were the last ones is not in the record.
+    elif before.published:
+        emitted = (*emitted[1 - EMITTED :], before)
+        ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
+    if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
+        obeyed = before
+    return DecisionLink(
+        decision=decision,
+        place=place,
+        before=before,
+        emitted=emitted,
+        heard=heard,
+        seen=request or last.seen,
+        obeyed=obeyed,
+        ticked=ticked,
+        direct=direct,
+        terms=terms,
+    )
+
+
+@dataclass(slots=True)
+class DecisionSeries:
+    """The decisions of one gate, as its topic or its steps have them: the first, the last one."""
+
+    first: GateDecision | None = None
+    last: DecisionLink | None = None
+    again: DecisionsAgain | None = None
+
+    def follow(
+        self, decision: GateDecision, place: str, terms: AuditTerms | None, *, direct: bool
+    ) -> DecisionLink:
+        """Take the next one, and return it in their chain."""
+        self.first = self.first or decision
+        self.last = link(self.last, decision, place, terms, direct=direct)
+        return self.last
+
+    def outside(self, steady: int) -> tuple[bool, bool]:
+        """Return whether a steady instant is before the first one, and behind the last one."""
+        first, last = self.first, self.last
+        before = first is not None and steady < first.decided.steady
+        return before, last is None or steady > last.decision.decided.steady
 
 
 class Holes:
@@ -103,8 +168,8 @@ class Agent:
     first_named: StepId | None = None
     named: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
-    carried: Decisions = field(default_factory=Decisions)
-    sent: Decisions = field(default_factory=Decisions)
+    carried: DecisionSeries = field(default_factory=DecisionSeries)
+    sent: DecisionSeries = field(default_factory=DecisionSeries)
     steps_again: StepsAgain | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))

@@ -19,7 +19,7 @@ import re
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.record_difference import (
     close,
@@ -29,7 +29,6 @@ from boundary_env_ros.evidence.record_difference import (
     ROUNDING,
     same,
 )
-from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain
 from boundary_env_ros.frozen import frozen
 
 
@@ -205,70 +204,6 @@ class DecisionLink:
     def published(self) -> GateDecision | None:
         """Return the last decision before it that published a command."""
         return self.emitted[-1] if self.emitted else None
-
-
-#: Published decisions that are remembered: a third derivative is of four.
-EMITTED = 3
-
-
-def link(
-    last: DecisionLink | None,
-    decision: GateDecision,
-    place: str,
-    terms: AuditTerms | None,
-    *,
-    direct: bool,
-) -> DecisionLink:
-    """Return the next decision of a gate in the chain of its decisions."""
-    if last is None:
-        return DecisionLink(decision=decision, place=place, direct=direct, terms=terms)
-    before = last.decision
-    request, trigger = before.request, before.trigger
-    refused = before.verdict is Verdict.REJECTED
-    emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
-    heard = request if request is not None and not refused else last.heard
-    if direct and decision.sequence > before.sequence + 1:
-        emitted, heard = (), None  # Which were the last ones is not in the record.
-    elif before.published:
-        emitted = (*emitted[1 - EMITTED :], before)
-        ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
-    if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
-        obeyed = before
-    return DecisionLink(
-        decision=decision,
-        place=place,
-        before=before,
-        emitted=emitted,
-        heard=heard,
-        seen=request or last.seen,
-        obeyed=obeyed,
-        ticked=ticked,
-        direct=direct,
-        terms=terms,
-    )
-
-
-@dataclass(slots=True)
-class Decisions:
-    """The decisions of one gate, as its topic or its steps have them: the first, the last one."""
-
-    first: GateDecision | None = None
-    last: DecisionLink | None = None
-    again: DecisionsAgain | None = None
-
-    def follow(
-        self, decision: GateDecision, place: str, terms: AuditTerms | None, *, direct: bool
-    ) -> DecisionLink:
-        """Take the next one, and return it in their chain."""
-        self.first = self.first or decision
-        self.last = link(self.last, decision, place, terms, direct=direct)
-        return self.last
-
-    def outside(self, steady: int) -> tuple[bool, bool]:
-        """Return whether a steady instant is before the first one, and behind the last one."""
-        first, last = self.first, self.last
-        before = first is not None and steady < first.decided.steady
-        return before, last is None or steady > last.decision.decided.steady
 
 
 @dataclass(slots=True, kw_only=True)

@@ -125,15 +125,19 @@ def test_one_document_of_a_publisher_that_is_gone_at_once_stops_the_desk(
     env.reset(seed=3)
     with IsolatedNode('stranger', domain_id=domain) as stranger:
         decisions: list[Any] = []
-        heard = stranger.node.create_subscription(
+        stranger.node.create_subscription(
             msg.GateDecision, names.GATE_DECISION, decisions.append, names.RECORD
         )
         made = stranger.node.create_publisher(String, '/desk', names.RECORD)
-        wait_until(  # those of the gate
-            lambda: made.get_subscription_count() >= 2 and heard.get_publisher_count(),
-            30.0,
-            'listeners of the stranger',
-        )
+
+        def found() -> bool:
+            """Return whether gate and stranger know each other, whoever else listens."""
+            stranger.spin(0.05)
+            readers = stranger.node.get_subscriptions_info_by_topic('/desk')
+            gate = any(reader.node_name == 'safety_gate' for reader in readers)
+            return gate and made.get_subscription_count() >= len(readers) and bool(decisions)
+
+        wait_until(found, 30.0, 'listeners of the stranger')
         made.publish(String(data='{"type": "approve"}'))
         assert made.wait_for_all_acked(Duration(seconds=10.0))
         stranger.node.destroy_publisher(made)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
-import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
@@ -15,9 +14,11 @@ from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.clock import steady_of
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import header_stamp, message_class
 from boundary_env_ros.ros.executors import take, with_info
+from boundary_env_ros.ros.message_guard import LARGE
 
 #: Is given a topic of the contract, the stamp of a message (ns; lockstep only), and when it
 #: arrived on the steady clock, ns; returns whether it is time to poll.
@@ -59,6 +60,8 @@ class SensorBuffer:
         for at in dict.fromkeys(item.at for item in listener.inputs):
             items = [item for item in listener.inputs if item.at == at]
             kind, topic = message_class(items[0].type), items[0].topic
+            # Where the newest counts nobody needs it before the next poll.
+            unattended = not lockstep and not any(item.is_each for item in items)
             asked = names.sensor(
                 Qos(
                     depth=max(item.qos.depth for item in items),
@@ -66,11 +69,18 @@ class SensorBuffer:
                     transient_local=any(item.qos.transient_local for item in items),
                 ),
                 node.contract.pacing,
+                # What is large and passed over is not even copied.
+                usual=1 if unattended and items[0].type in LARGE else names.SENSOR.depth,
                 latched=any(item.name == TF_STATIC for item in items),
             )
             keep = partial(self._keep, at, topic, header_stamp(kind) if lockstep else None)
             subscription = node.add_subscription(
-                kind, node.topic_of(agent, topic), with_info(_caller(keep, due)), asked, raw=True
+                kind,
+                node.topic_of(agent, topic),
+                with_info(_caller(keep, due)),
+                asked,
+                raw=True,
+                unattended=unattended,
             )
             self._subscriptions.append((subscription, asked.depth, keep))
 
@@ -85,7 +95,7 @@ class SensorBuffer:
         """Keep a message, and return whether it is time to poll."""
         published, arrived = info['source_timestamp'], info['received_timestamp']
         self._listener.on_message(at, data, published, arrived)
-        return self._arrived(topic, stamp and stamp(data), time.monotonic_ns())
+        return self._arrived(topic, stamp and stamp(data), steady_of(arrived))
 
     def poll(self, on_reading: Callable[[Input, Reading], None], now: int) -> None:
         """

@@ -158,15 +158,9 @@ OWN_TOPICS: Mapping[str, OwnTopic] = {
 }
 
 
-def sensor(
-    qos: Qos, pacing: Pacing, least: int = 1, *, usual: int = SENSOR.depth, latched: bool = False
-) -> QoSProfile:
-    """
-    Return how a sensor topic is listened to.
-
-    Its queue holds what the contract says, or the ``usual`` number of messages, and the ``least``.
-    """
+def sensor(qos: Qos, pacing: Pacing, least: int = 1, *, latched: bool = False) -> QoSProfile:
+    """Return how a sensor topic is listened to, with a queue of at least so many messages."""
     if pacing is Pacing.LOCKSTEP and not latched:
         return SENSOR_LOCKSTEP
-    depth = usual if qos == Qos() else qos.depth
+    depth = SENSOR.depth if qos == Qos() else qos.depth
     return profile(max(depth, least), reliable=qos.reliable, latched=qos.transient_local)

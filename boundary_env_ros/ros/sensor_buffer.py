@@ -18,7 +18,6 @@ from boundary_env_ros.ros.clock import steady_of
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import header_stamp, message_class
 from boundary_env_ros.ros.executors import take, with_info
-from boundary_env_ros.ros.message_guard import LARGE
 
 #: Is given a topic of the contract, the stamp of a message (ns; lockstep only), and when it
 #: arrived on the steady clock, ns; returns whether it is time to poll.
@@ -69,8 +68,6 @@ class SensorBuffer:
                     transient_local=any(item.qos.transient_local for item in items),
                 ),
                 node.contract.pacing,
-                # What is large and passed over is not even copied.
-                usual=1 if unattended and items[0].type in LARGE else names.SENSOR.depth,
                 latched=any(item.name == TF_STATIC for item in items),
             )
             keep = partial(self._keep, at, topic, header_stamp(kind) if lockstep else None)

@@ -84,8 +84,8 @@ def same_topic(name: str, wanted: str) -> bool:
 
 
 def _command(group: ActionSpec) -> Callable[[Message], Reading]:
-    values = reader(group.source)
-    return lambda message: Reading(values=values(message), problem=said_besides(group, message))
+    values, besides = reader(group.source), said_besides(group)
+    return lambda message: Reading(values=values(message), problem=besides(message))
 
 
 def _document(message: Message) -> Reading:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+import itertools
 from pathlib import Path
 import re
 import shutil
@@ -136,7 +137,10 @@ class Bag:
         decoders: dict[tuple[str, str, bytes], Decoders] = {}
         if classes:
             self._decoders = decoders
-        numbers: Counter[tuple[Path, str]] = Counter()
+        numbers: dict[tuple[Path, str], Iterator[int]] = {}
+        # What is done with the messages of a channel of a file, by the address of the channel,
+        # which is kept.
+        ways: dict[int, tuple[Channel, Decoders, bool, type[Record] | None, Iterator[int]]] = {}
 
         def wanted(channel: Channel) -> bool:
             chosen = topics is None or channel.topic in topics
@@ -144,31 +148,37 @@ class Bag:
 
         stored = in_log_order(self._parts(wanted))
         for part, (channel, log_time, publish_time, data) in stored:
-            topic, kind = channel.topic, channel.type
             if data.startswith(_ZSTD) and channel.encoding == CDR:
                 # Compressed one by one; no CDR begins like that.
-                where = f'a message of {topic} in {part.file}'
+                where = f'a message of {channel.topic} in {part.file}'
                 data = b''.join(unpacked('zstd', data, size_limits.MESSAGE, where))
             if follow is not None:
                 follow(channel, log_time, publish_time, data)
-            key = (kind, channel.encoding, channel.definition)
-            if key not in decoders:
-                # Refused for the whole bag, not for each message.
-                make = _of_format if kind in types else lambda channel, _: Decoders(channel)
-                decoders[key] = make(channel, part.file)
-            decoder_for = decoders[key]
+            if (way := ways.get(id(channel))) is None:
+                kind = channel.type
+                key = (kind, channel.encoding, channel.definition)
+                if key not in decoders:
+                    # Refused for the whole bag, not for each message.
+                    make = _of_format if kind in types else lambda channel, _: Decoders(channel)
+                    decoders[key] = make(channel, part.file)
+                raw = topics is None or channel.topic in topics
+                cls = RECORDS[kind] if kind in types else None
+                number = numbers.setdefault((part.file, channel.topic), itertools.count(1))
+                way = ways[id(channel)] = channel, decoders[key], raw, cls, number
+            _, decoder_for, raw, cls, number = way
+            topic = channel.topic
             decoder_for.messages += 1
-            if topics is None or topic in topics:
+            if raw:
                 # rosbag2 writes 0 where nothing told it.
-                yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
-            if kind not in types:
+                when = publish_time or None
+                yield Message(topic, channel.type, log_time, when, data, decoder_for)
+            if cls is None:
                 continue
-            numbers[part.file, topic] += 1
+            n = next(number)
             try:
-                record = decoder_for[RECORDS[kind]](data)
+                record = decoder_for[cls](data)
             except RecordError as error:
-                number = numbers[part.file, topic]
-                yield Unreadable(place=f'{part.file.name}:{topic}#{number}', why=str(error))
+                yield Unreadable(place=f'{part.file.name}:{topic}#{n}', why=str(error))
             else:
                 yield Entry(record, topic, log_time)
 

@@ -47,7 +47,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
         if message is not None and not tie.differences(tie.uses[0], message):
             told.append(f'{tie.kind} was checked')
         else:
-            told.append(f'{tie.none.expected}, got {tie.none.actual}')
+            told.append(f'{tie.none().expected}, got {tie.none().actual}')
 
     ties: Any = SimpleNamespace(
         uses={agent: uses},

@@ -146,7 +146,7 @@ def _on_message(state: EnvironmentState, event: MessageArrived) -> Step:
 
 
 def _on_reading(state: EnvironmentState, event: FieldRead) -> Step:
-    return replace(state, buffer=state.buffer.after(event.name, event.reading)), ()
+    return replace(state, buffer=state.buffer.after({event.name: event.reading})), ()
 
 
 def _on_measurement(state: EnvironmentState, event: GroupMeasured) -> Step:

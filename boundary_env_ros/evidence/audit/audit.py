@@ -127,11 +127,11 @@ def audit_path(
     for piece in run.pieces(auditor.topics, chain.add):
         if chain.before:
             auditor.begins_late()
-        if isinstance(piece, Unreadable):
+        if isinstance(piece, Message):  # most are
+            auditor.message(piece)
+        elif isinstance(piece, Unreadable):
             damaged = True
             auditor.unreadable(piece.place, piece.why)
-        elif isinstance(piece, Message):
-            auditor.message(piece)
         else:
             record = piece.record
             auditor.add(record, piece.log_time)

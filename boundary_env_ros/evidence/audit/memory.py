@@ -133,7 +133,7 @@ class Holes:
 
     def fill(self, log_time: int) -> None:
         """Take note of a message: nothing is missing around it."""
-        hole = self._last(log_time - EDGE)
+        hole = self._last(log_time - EDGE) if self._holes else None
         if hole is not None and log_time < hole[1] - EDGE:
             self._holes.remove(hole)
 

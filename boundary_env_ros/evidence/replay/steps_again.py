@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import json
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ class StepsAgain:
             topics=topics,
             software_version='',
         )
-        self._new = EnvironmentState.of(self._setup)
+        self._state = self._new = EnvironmentState.of(self._setup)
         self._buffer = self._new.buffer
         self._last: Transition | None = None
         self._before: View | None = None
@@ -157,16 +158,18 @@ class StepsAgain:
         judge = None if self.lacking else self._task
         return _AsRecorded(then, self._task) if judge is None else judge
 
-    def _state(self, then: Transition) -> EnvironmentState:
+    def _state_of(self, then: Transition, **known: Any) -> EnvironmentState:
         """Return the state in which a step is closed, as far as its record tells of it."""
-        new, version = self._new, then.software_version
+        state, task, version = self._state, self._task_of(then), then.software_version
+        setup, begin = state.setup, state.begin
+        if setup.task is not task or setup.software_version != version:
+            setup = replace(setup, task=task, software_version=version)
+        if begin.client_version != then.client_version:
+            begin = replace(begin, client_version=then.client_version)
         id_ = replace(then.id, step=then.id.step - 1)
-        return replace(
-            new,
-            setup=replace(self._setup, task=self._task_of(then), software_version=version),
-            begin=replace(new.begin, client_version=then.client_version),
-            episode=replace(new.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed),
-        )
+        episode = replace(state.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed)
+        self._state = replace(self._new, setup=setup, begin=begin, episode=episode, **known)
+        return self._state
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -189,7 +192,7 @@ class StepsAgain:
                 tolerance=tolerance,
                 within_tolerance=not wrong,
             )
-        return replace(self._state(then), record=record).transition(
+        return self._state_of(then, record=record).transition(
             view,
             Kind.RESET,
             # One that failed for a reason from outside, such as an answer that never came, stays
@@ -221,8 +224,8 @@ class StepsAgain:
             # What the robot did, and when that was seen, is measured.
             feedback = MeasuredState(captured=then.measured_at, values=then.measured_action)
             actuation = actuation.measured(feedback)
-        state = replace(
-            self._state(then),
+        state = self._state_of(
+            then,
             buffer=buffer,
             actuation=actuation,
             before=before,
@@ -285,14 +288,15 @@ class StepsAgain:
         self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading
     ) -> View:
         """Freeze again what was measured, as the contract says, and keep it."""
-        recorded = {field.name: field for field in fields}
+        recorded, readings = {field.name: field for field in fields}, {}
         for spec in self._buffer.specs:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer = self._buffer.after(field.name, reading_of(field))
+            readings[field.name] = reading_of(field)
+        self._buffer = self._buffer.after(readings)
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
         if self._lacks and self._since < self._buffer.past:

@@ -90,11 +90,7 @@ class ObservationChecks:
                 sent=self._sent(field),
                 differences=partial(self._differences, place, spec, field),
                 besides=partial(self._besides, place, field),
-                none=Mismatch(
-                    place,
-                    f'a message on {use.at} of that stamp',
-                    f'{vector(field.values)} of no message',
-                ),
+                none=partial(_of_none, place, use, field.values, ' of that stamp'),
             )
             if not isinstance(source, Lookup):
                 self._ties.tie(tie)
@@ -152,7 +148,7 @@ class ObservationChecks:
             expected, there = self._looked_up(tie, source, spec, field)
             if expected and not self._ties.lacks(tie, there=there):
                 self._ties.contradict(
-                    tie, Mismatch(tie.none.field, expected, vector(field.values))
+                    tie, Mismatch(tie.none().field, expected, vector(field.values))
                 )
 
     def _looked_up(
@@ -188,17 +184,22 @@ def _of_field(
             values, clipped = bring_inside(reading.values, spec)
     except WRONG_INPUT as error:
         values = f'{type(error).__name__}: {error}'
+    made = values, reading.document, _hash(reading), clipped, reading.confidence
+    told = field.values, field.document, _hash(field), field.clipped, field.confidence
+    if same(made, told):
+        return ()
+    names = 'values', 'document', 'image', 'clipped', 'confidence'
     why = f'of that message on {use.at}'
-    pairs = (
-        ('values', values, field.values),
-        ('document', reading.document, field.document),
-        ('image', _hash(reading), _hash(field)),
-        ('clipped', clipped, field.clipped),
-        ('confidence', reading.confidence, field.confidence),
-    )
     return tuple(
-        found for name, made, said in pairs for found in unlike(f'{place}.{name}', made, said, why)
+        found
+        for name, one, other in zip(names, made, told, strict=True)
+        for found in unlike(f'{place}.{name}', one, other, why)
     )
+
+
+def _of_none(place: str, use: Input, values: Vector, stamped: str) -> Mismatch:
+    expected = f'a message on {use.at}{stamped}'
+    return Mismatch(place, expected, f'{vector(values)} of no message')
 
 
 def _of_message(field: ObservationField) -> tuple[object, ...]:
@@ -262,17 +263,18 @@ class DecisionChecks:
         """Tie the measurements of a decision to messages."""
         agent = decision.id.agent
         for measurement in decision.inputs.measurements:
-            use = self._ties.use(agent, f'gate {measurement.name}')
+            label = f'gate {measurement.name}'
+            use = self._ties.use(agent, label)
             if use is None or not measurement.received_steady:
                 continue
             # A gate goes by one message for many decisions.
             said = measurement.captured, measurement.topic, measurement.values
-            if not self._ties.is_again(agent, use.label, said) or measurement.captured is None:
+            if not self._ties.is_again(agent, label, said) or measurement.captured is None:
                 self._tie(decision, measurement, use)
 
     def _tie(self, decision: GateDecision, measurement: Measurement, use: Input) -> None:
         place, captured = f'decision {decision.sequence}.{measurement.name}', measurement.captured
-        expected = f'a message on {use.at}'
+        stamped = ' of that stamp' if captured else ''
         self._ties.tie(
             Tie(
                 of=decision.id,
@@ -282,11 +284,7 @@ class DecisionChecks:
                 key=None if captured is None else (True, captured.nanoseconds),
                 differences=partial(_of_measurement, place, measurement),
                 besides=partial(_topic, place, measurement.topic),
-                none=Mismatch(
-                    place,
-                    f'{expected} of that stamp' if captured else expected,
-                    f'{vector(measurement.values)} of no message',
-                ),
+                none=partial(_of_none, place, use, measurement.values, stamped),
             )
         )
 
@@ -456,7 +454,7 @@ class FeedbackChecks:
                 uses=uses,
                 key=(True, stamp),
                 differences=differences,
-                none=none,
+                none=lambda: none,
                 rule=rule,
             )
         )

@@ -244,7 +244,7 @@ class Tie:
     besides
         Returns what else is wrong once the message is found, by rule.
     none
-        What is found if there is no such message.
+        Returns what is found if there is no such message.
     rule
         The rule that asks for the message.
     wrong
@@ -260,7 +260,7 @@ class Tie:
     log_time: int
     differences: Callable[[Input, LazyMessage], Sequence[Mismatch]]
     besides: Callable[[Input, LazyMessage], Iterable[tuple[str, Mismatch]]] = lambda *_: ()
-    none: Mismatch
+    none: Callable[[], Mismatch]
     rule: str = 'values-from-sensors'
     wrong: Sequence[Mismatch] = field(default=())
 
@@ -322,6 +322,7 @@ class Ties:
         self.checked: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
         self.excused: dict[str, Counter[str]] = {}
+        self._labels = {use: use.label for uses in self.uses.values() for use in uses.values()}
         self._windows: dict[str, Window] = {}
         self._by_topic: dict[str, list[Input]] = {}
         for uses in self.uses.values():
@@ -334,7 +335,7 @@ class Ties:
         self.told_until = sys.maxsize
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
-        self._said: dict[tuple[str, str], object] = {}
+        self._said: dict[tuple[str, str], tuple[object, ...]] = {}
 
     def use(self, agent: str, name: str) -> Input | None:
         """Return a use that the record has a topic for."""
@@ -347,16 +348,18 @@ class Ties:
         """Take a message of a topic that is used, and tie to it what waits for it."""
         topic = recorded.topic
         message = self._windows[topic].add(recorded, self._by_topic[topic])
+        if not self._wanted:
+            return message
         for key in (message.key,) if message.key[0] else (message.key, None):
             for tie in tuple(self._wanted.get((topic, key), ())):
                 if any(use.at == topic and self._is_of(tie, use, message) for use in tie.uses):
                     self._no_longer(tie)
         return message
 
-    def is_again(self, agent: str, place: str, said: object) -> bool:
-        """Return whether a value is of the same message as the last one of its place."""
+    def is_again(self, agent: str, place: str, said: tuple[object, ...]) -> bool:
+        """Return whether a value, its stamp first, is of the same message as the last there."""
         before, self._said[agent, place] = self._said.get((agent, place)), said
-        return before is not None and same(before, said)
+        return before is not None and before[0] == said[0] and same(before, said)
 
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
@@ -384,7 +387,7 @@ class Ties:
         if differences:
             tie.wrong = tie.wrong or differences
             return False
-        self.took(tie.kind, use.label)
+        self.took(tie.kind, self._labels[use])
         for rule, mismatch in tie.besides(use, message):
             self.find(rule, mismatch, tie.of)
         return True
@@ -407,7 +410,7 @@ class Ties:
             key is not None and any(len(self._windows[use.at].at(key)) > 1 for use in tie.uses)
         )
         if (wrong and not repeated) or not self.lacks(tie):
-            self.contradict(tie, *(wrong or (tie.none,)))
+            self.contradict(tie, *(wrong or (tie.none(),)))
 
     def contradict(self, tie: Tie, *mismatches: Mismatch) -> None:
         """Note where a value is not what its message says."""

@@ -135,7 +135,7 @@ RECOMPUTED = ('step-recomputed', 'decision-recomputed')
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 
 
-@frozen
+@frozen(eq=False)
 class AuditTerms:
     """
     A contract in the form in which the rules use it.
@@ -326,7 +326,7 @@ def known(terms: AuditTerms | None) -> AuditTerms:
 
 def unlike(field: str, expected: object, actual: object, why: str = '') -> tuple[Mismatch, ...]:
     """Return a mismatch unless two values are the same, bit by bit."""
-    if expected is actual or same(expected, actual):
+    if expected is actual or expected == actual or same(expected, actual):
         return ()
     return (Mismatch(field, f'{format_value(expected)} {why}'.rstrip(), format_value(actual)),)
 

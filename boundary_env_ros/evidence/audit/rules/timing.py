@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 import math
 
@@ -76,7 +76,9 @@ def _instants(now: Transition) -> Iterator[tuple[str, ClockReading]]:
                 yield f'decisions[{i}].{name}', instant
 
 
-def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, Clock]]:
+def _stamps(
+    now: Transition, instants: Iterable[tuple[str, ClockReading]], clock: Clock
+) -> Iterator[tuple[str, Stamp | None, Clock]]:
     """Yield the stamps of a step, each with the clock that it must be of."""
     for name in ('captured', 'actuated', 'measured_at'):
         yield name, getattr(now, name), clock
@@ -88,7 +90,7 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
     for i, decision in enumerate(now.decisions):
         for found in decision.inputs.measurements:
             yield f'decisions[{i}].{found.name}.captured', found.captured, clock
-    for place, instant in _instants(now):
+    for place, instant in instants:
         yield f'{place}.ros', instant.ros, clock
 
 
@@ -97,10 +99,11 @@ def _one_clock(context: StepContext) -> Found:
     now, expected = context.now, context.first.closed.ros.clock
     if context.terms is not None:
         expected = Clock.ROS if context.terms.contract.sim_time else Clock.SYSTEM
-    for place, instant in _instants(now):
+    instants = [*_instants(now)]
+    for place, instant in instants:
         if instant.steady <= 0:
             yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
-    for place, stamp, clock in _stamps(now, expected):
+    for place, stamp, clock in _stamps(now, instants, expected):
         if stamp is not None and stamp.clock is not clock:
             yield from unlike(f'{place}.clock', clock, stamp.clock)
 

@@ -56,7 +56,7 @@ class DatasetOrigin(IntEnum):
 
 
 @frozen
-class Sight:
+class DatasetObservation:
     """
     What the policy sees at one instant.
 
@@ -107,8 +107,8 @@ class DatasetStep:
     transition: Transition
     label: str = ''
     instruction: str = ''
-    before: Sight
-    after: Sight
+    before: DatasetObservation
+    after: DatasetObservation
     applied: Vector
     origin: DatasetOrigin
     intervened: bool
@@ -188,7 +188,7 @@ class EpisodeStream:
         self, entries: Iterable[object], wanted: Container[Key] | None = None
     ) -> Iterator[DatasetStep]:
         """Yield the steps of the agent's episodes, of those that are wanted or all."""
-        seen: tuple[int, Sight] | None = None
+        seen: tuple[int, DatasetObservation] | None = None
         for step in Episodes(entries):
             now = step.transition
             if now.id.agent != self._agent or (
@@ -213,7 +213,9 @@ class EpisodeStream:
             seen = (now.id.step, after)
             yield self._step(step, before, after)
 
-    def _step(self, step: EpisodeStep, before: Sight, after: Sight) -> DatasetStep:
+    def _step(
+        self, step: EpisodeStep, before: DatasetObservation, after: DatasetObservation
+    ) -> DatasetStep:
         now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
         asked = now.requested_action
@@ -245,7 +247,7 @@ class EpisodeStream:
 
     # Values --------------------------------------------------------------------------------------
 
-    def _see(self, fields: tuple[ObservationField, ...], log_time: int) -> Sight:
+    def _see(self, fields: tuple[ObservationField, ...], log_time: int) -> DatasetObservation:
         by_name = {found.name: found for found in fields}
         images = {}
         for spec in self._specs:
@@ -262,7 +264,7 @@ class EpisodeStream:
                 self._gaps.lost_images[spec.name] += 1
             else:
                 images[spec.name] = pixels
-        return Sight(fields=fields, images=images)
+        return DatasetObservation(fields=fields, images=images)
 
     def _applied(self, transition: Transition) -> tuple[Vector, DatasetOrigin]:
         groups = self._contract.action

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a run as its judges need them: bad ones told, with the contract."""
+"""The records of a run as its judges need them, with its contract and which topic is which."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, TaskSpec
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, TaskSpec
+from boundary_env_ros.core.contract.paths import Message as Decoded
 from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.commands import said_besides
 from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.imported import imported_from, is_import
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.sources.inputs import Input, Purpose
+from boundary_env_ros.core.sources.listener import inputs_of
+from boundary_env_ros.core.sources.readers import reader
+from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -27,7 +35,7 @@ from boundary_env_ros.errors import (
     RecordError,
 )
 from boundary_env_ros.evidence.episodes import Episodes
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
@@ -389,3 +397,85 @@ def folder_of(path: Path) -> RunFolder | None:
         if run.contract.is_file() and (run.bag.is_dir() or alone):
             return run
     return None
+
+
+# Topics -----------------------------------------------------------------------------------------
+
+
+#: What an agent reads where an emergency stop is pressed.
+STOP = f'{Purpose.EMERGENCY.value} stop'
+
+
+def wired(
+    contract: Contract,
+    agent: str,
+    topics: Mapping[str, str],
+    transforms: TransformFields | None = None,
+) -> Mapping[str, Input]:
+    """
+    Return what one agent reads of a record, and what its gate published there, by label.
+
+    Parameters
+    ----------
+    contract, agent
+        The contract, and one of its agents.
+    topics
+        Type of each topic of the record.
+    transforms
+        Takes the transforms of the record, as its messages are read; None: they are not used.
+
+    """
+    named = _Named(contract, agent, topics)
+    inputs = [*inputs_of(contract, named, transforms)]
+    for group in contract.action:
+        inputs.append(Input(Purpose.COMMAND, group.name, group.topic, group.type, _command(group)))
+    for each in contract.documents:
+        inputs.append(Input(Purpose.DOCUMENT, each.name, each.topic, STRING, _document))
+    if stop := contract.safety.emergency_stop:
+        inputs.append(Input(Purpose.EMERGENCY, 'stop', stop, STOP_TYPE, _pressed))
+    return {i.label: replace(i, at=named.find(i.topic, i.type)) for i in inputs}
+
+
+class _Named(dict[str, str]):
+    """Name in the record of each topic of the contract; the contract's own where there is none."""
+
+    def __init__(self, contract: Contract, agent: str, topics: Mapping[str, str]) -> None:
+        super().__init__()
+        self._contract, self._agent, self._topics = contract, agent, topics
+
+    def __missing__(self, topic: str) -> str:
+        return self.find(topic, '') or topic
+
+    def find(self, topic: str, type_name: str) -> str:
+        """Return the name of a topic in the record; empty if it is not there, or not one alone."""
+        wanted = self._contract.topic_of(self._agent, topic).lstrip('/')
+        found = [
+            name
+            for name, kind in self._topics.items()
+            if same_topic(name, wanted) and type_name in ('', kind)
+        ]
+        exact = [name for name in found if name.lstrip('/') == wanted]
+        if exact:
+            return exact[0]
+        return found[0] if len(found) == 1 else ''
+
+
+def same_topic(name: str, wanted: str) -> bool:
+    """Return whether a topic of a record may be one of the contract, in whatever namespace."""
+    if name == wanted:
+        return True
+    wanted = wanted.lstrip('/')
+    return name.lstrip('/') == wanted or name.endswith(f'/{wanted}')
+
+
+def _command(group: ActionSpec) -> Callable[[Decoded], Reading]:
+    values = reader(group.source)
+    return lambda message: Reading(values=values(message), problem=said_besides(group, message))
+
+
+def _document(message: Decoded) -> Reading:
+    return Reading(document=str(message.data))
+
+
+def _pressed(message: Decoded) -> Reading:
+    return Reading(values=(float(bool(message.data)),))

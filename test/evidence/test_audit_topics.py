@@ -24,14 +24,13 @@ from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
-from boundary_env_ros.evidence.audit import memory
+from boundary_env_ros.evidence.audit import auditor as auditing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditOutcome
-from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
+from boundary_env_ros.evidence.audit.raw_messages import decision_messages, ties
 from boundary_env_ros.evidence.audit.rules import audit_rule
-from boundary_env_ros.evidence.run_files import contract_of, Run
-from boundary_env_ros.evidence.wiring import same_topic
+from boundary_env_ros.evidence.run_files import contract_of, Run, same_topic
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription, Entry, Message
 from support.bag_forging import Forge
@@ -88,7 +87,7 @@ def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: 
     )
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert {rule.id for rule in audit_rule.RULES if rule.raw} - set(report.not_applied) <= {
+    assert {rule.id for rule in audit_rule.RULES if rule.topics} - set(report.not_applied) <= {
         'as-published',
         'request-answered',
         'decision-recomputed',  # nobody was to be heard
@@ -440,9 +439,9 @@ def test_memory_stays_flat_as_the_bag_grows(
     tmp_path: Path, loaded: LoadedContract, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With smaller windows a short bag fills them.
-    monkeypatch.setattr(memory, 'WINDOW', 64)
-    monkeypatch.setattr(memory, 'RECENT', 8)
-    monkeypatch.setattr(raw_auditor, '_MOST', 160)
+    monkeypatch.setattr(auditing, 'WINDOW', 64)
+    monkeypatch.setattr(auditing, 'RECENT', 8)
+    monkeypatch.setattr(decision_messages, '_MOST', 160)
     monkeypatch.setattr(ties, 'KEEP', 13_000_000_000)
     held = []
     for rounds in (2, 6):

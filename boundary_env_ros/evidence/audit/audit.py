@@ -151,7 +151,7 @@ def audit_path(
         for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
             auditor.find('index-agrees', mismatch, of)
     damaged = damaged or bool(run.source.tear or run.source.holes)
-    told = check_chain(
+    figures = check_chain(
         chain,
         auditor,
         topics=[key for key, n in run.source.topics().items() if n and key[1] != CHAIN_TYPE],
@@ -161,7 +161,7 @@ def audit_path(
         head=head,
     )
     report = auditor.report(torn=bool(run.source.tear))
-    return replace(report, chain=told, unlike=run.source.unlike)
+    return replace(report, chain=figures, unlike=run.source.unlike)
 
 
 def check_chain(

@@ -108,10 +108,10 @@ class Finding:
         return RULE[self.rule].severity
 
     def __str__(self) -> str:
-        return f'{self.severity.value} {self.rule}: {self.told}'
+        return f'{self.severity.value} {self.rule}: {self.text}'
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Return place, expectation and what came, as one line."""
         place = [
             f'episode {self.episode}' if self.episode else '',
@@ -279,7 +279,7 @@ class AuditReport:
             yield f'{rule.severity.value} {name}' + (f' ({times} times)' if times > 1 else '')
             yield f'  Rule: {rule.sentence}'
             for finding in shown[:_SHOWN]:
-                yield f'  - {finding.told}'
+                yield f'  - {finding.text}'
             if times > _SHOWN:
                 yield f'  - and {times - min(_SHOWN, len(shown))} more'
             yield f'  Fix: {rule.way_out}'

@@ -118,10 +118,10 @@ class IndexCheck:
 
     def _ending(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
         if made.done:
-            if _told(row) != _told(made) and not _is_lost(row, made):
-                yield self._differs(_told(made), _told(row))
+            if _ending_text(row) != _ending_text(made) and not _is_lost(row, made):
+                yield self._differs(_ending_text(made), _ending_text(row))
         elif row.success and not torn:
-            yield self._differs('an ending in the records', _told(row))
+            yield self._differs('an ending in the records', _ending_text(row))
         if row.step_count < made.step_count or (row.step_count > made.step_count and not torn):
             yield self._differs(f'{made.step_count} steps', str(row.step_count))
 
@@ -174,7 +174,7 @@ def _is_lost(row: EpisodeRow, made: EpisodeRow) -> bool:
     return made.done and row.ending == made.ending == ENVIRONMENT_LOST
 
 
-def _told(row: EpisodeRow) -> str:
+def _ending_text(row: EpisodeRow) -> str:
     if not row.done:
         return 'no ending'
     return f'{row.ending_kind.lower()} by {row.declared_by!r} for {row.ending!r}'

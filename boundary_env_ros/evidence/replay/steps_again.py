@@ -34,8 +34,31 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
-from boundary_env_ros.evidence.record_difference import first_difference, Mismatch, OF_STEP
+from boundary_env_ros.evidence.record_difference import first_difference, Mismatch
 from boundary_env_ros.frozen import replace
+
+#: What of a step is closed again, what it follows from first.
+_OF_STEP = (
+    'before',
+    'after',
+    'state',
+    'decision',
+    'requested_action',
+    'admitted_action',
+    'commanded_action',
+    'verdict',
+    'overrun',
+    'reward_terms',
+    'reward',
+    'terminated',
+    'truncated',
+    'ending',
+    'declared_by',
+    'opened',
+    'captured',
+    'commanded',
+    'latency',
+)
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
@@ -229,20 +252,20 @@ class StepsAgain:
             decisions=decisions,
             record=self._reset,
         )
-        said = {item.key: item.value for item in then.diagnostics}
-        found = self._found(then, view, said)
+        diagnostics = {item.key: item.value for item in then.diagnostics}
+        found = self._found(then, view, diagnostics)
         _, again, _ = close_step(
             state, view, found, actuated=then.actuated, offsets=offsets_of(then)
         )
         failed = f'ending:{endings.TASK_FAILED}'
-        if failed not in said:
+        if failed not in diagnostics:
             for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
         return again
 
     def _found(
-        self, then: Transition, view: View, said: Mapping[str, str]
+        self, then: Transition, view: View, diagnostics: Mapping[str, str]
     ) -> Mapping[str, tuple[str, str]]:
         """
         Return the endings that neither task nor gate nor time limit found.
@@ -253,7 +276,7 @@ class StepsAgain:
         by = then.declared_by
         outside = {
             key.removeprefix('ending:'): (by if key == f'ending:{then.ending}' else '', message)
-            for key, message in said.items()
+            for key, message in diagnostics.items()
             if key.startswith('ending:')
         }
         # A verdict of the task, a stop of the gate and the time limit are found again, whatever is
@@ -322,7 +345,7 @@ def step_difference(then: Transition, again: Transition, digest: str) -> Mismatc
         )
         if found is not None:
             return replace(found, field=f'reset.{found.field}')
-    return first_difference(then, again, OF_STEP)
+    return first_difference(then, again, _OF_STEP)
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

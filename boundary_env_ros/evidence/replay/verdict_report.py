@@ -65,11 +65,11 @@ class ReplayDifference:
     def row(self) -> tuple[str, ...]:
         """Return it as a row of a table: where, what was, what would have been, by how much."""
         if self.sequence is None:
-            said = (f'{self.first.field} {self.first.actual}', self.first.expected, '')
+            columns = (f'{self.first.field} {self.first.actual}', self.first.expected, '')
         else:
             change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
-            said = (self.recorded, self.recomputed, change)
-        return (str(self.step), '' if self.sequence is None else str(self.sequence), *said)
+            columns = (self.recorded, self.recomputed, change)
+        return (str(self.step), '' if self.sequence is None else str(self.sequence), *columns)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,13 +200,13 @@ class VerdictReport:
     def __str__(self) -> str:
         lines = [*_table(self.episodes), '']
         for episode in self.episodes:
-            lines += _told(episode, counterfactual=self.counterfactual)
+            lines += _episode_lines(episode, counterfactual=self.counterfactual)
         lines += [f'Note: {note}' for note in self.notes]
         lines += [f'Unreadable: {place}' for place in self.unreadable]
-        lines.append(self._last_word())
+        lines.append(self._conclusion())
         return '\n'.join(lines)
 
-    def _last_word(self) -> str:
+    def _conclusion(self) -> str:
         steps = sum(e.steps for e in self.episodes)
         decisions = sum(e.decisions for e in self.episodes)
         episodes = len(self.episodes)
@@ -292,7 +292,7 @@ def _ending(ending: str, step: int | None) -> str:
     return f'{ending} at {step}' if ending else '-'
 
 
-def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
+def _episode_lines(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
     name = f'Episode {episode.number} ({episode.agent})'
     lines = [f'{name}, not run again: {count} x {why}' for why, count in episode.not_run.items()]
     if not counterfactual:

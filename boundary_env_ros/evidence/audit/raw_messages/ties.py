@@ -10,6 +10,7 @@ that comes, or the record is at its end; of each topic the last messages are kep
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.record_difference import Mismatch, same
-from boundary_env_ros.evidence.wiring import wired
+from boundary_env_ros.evidence.run_files import wired
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
@@ -38,6 +39,12 @@ KEEP, KEPT = 20 * NANOSECONDS, 64
 #: Nanoseconds of log time by which topics overtake each other at most: what got lost is sent again
 #: for so long.
 REACH = 12 * NANOSECONDS
+
+#: Nanoseconds behind a hole in which a record may speak of what was in it.
+BEHIND = 2 * NANOSECONDS
+
+#: Nanoseconds by which messages of several topics may be in another order than they came in.
+EDGE = NANOSECONDS // 20
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
@@ -214,6 +221,45 @@ class Window:
         return 'early' if early else 'torn' if torn else ''
 
 
+class Holes:
+    """
+    The parts of a record whose messages were damaged.
+
+    Parameters
+    ----------
+    holes
+        The log times that each is between, nanoseconds.
+
+    """
+
+    def __init__(self, holes: Iterable[tuple[int, int]]) -> None:
+        self._holes = sorted(holes)
+
+    def __len__(self) -> int:
+        return len(self._holes)
+
+    def _last(self, log_time: int) -> tuple[int, int] | None:
+        """Return the last one that begins before a log time; None if none does."""
+        place = bisect_left(self._holes, (log_time,))
+        return self._holes[place - 1] if place else None
+
+    def begin_at(self, log_time: int) -> None:
+        """Take what came before the record for missing."""
+        if self._last(1) is None:
+            self._holes.insert(0, (0, log_time))
+
+    def fill(self, log_time: int) -> None:
+        """Take note of a message: nothing is missing around it."""
+        hole = self._last(log_time - EDGE)
+        if hole is not None and log_time < hole[1] - EDGE:
+            self._holes.remove(hole)
+
+    def reach(self, log_time: int) -> bool:
+        """Return whether a record may speak of what was in one."""
+        hole = self._last(log_time + 1)
+        return hole is not None and log_time <= hole[1] + BEHIND
+
+
 Find: TypeAlias = Callable[[str, Mismatch, StepId | None], None]
 
 #: Values that wait for their messages; the first ones are given up for more.
@@ -331,10 +377,10 @@ class Ties:
                     self._windows.setdefault(use.at, Window())
         self.listened = frozenset(self._by_topic)
         self.lost = self.now = 0
-        self.told_until = sys.maxsize
+        self.reported_until = sys.maxsize
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
-        self._said: dict[tuple[str, str], object] = {}
+        self._last_values: dict[tuple[str, str], object] = {}
 
     def use(self, agent: str, name: str) -> Input | None:
         """Return a use that the record has a topic for."""
@@ -353,10 +399,10 @@ class Ties:
                     self._no_longer(tie)
         return message
 
-    def is_again(self, agent: str, place: str, said: object) -> bool:
+    def is_repeated(self, agent: str, place: str, value: object) -> bool:
         """Return whether a value is of the same message as the last one of its place."""
-        before, self._said[agent, place] = self._said.get((agent, place)), said
-        return before is not None and same(before, said)
+        before, self._last_values[agent, place] = self._last_values.get((agent, place)), value
+        return before is not None and same(before, value)
 
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
@@ -384,7 +430,7 @@ class Ties:
         if differences:
             tie.wrong = tie.wrong or differences
             return False
-        self.took(tie.kind, use.label)
+        self.count(tie.kind, use.label)
         for rule, mismatch in tie.besides(use, message):
             self.find(rule, mismatch, tie.of)
         return True
@@ -422,7 +468,7 @@ class Ties:
 
     # What may be missing -------------------------------------------------------------------------
 
-    def took(self, kind: str, name: str) -> None:
+    def count(self, kind: str, name: str) -> None:
         """Take note of a check that was made."""
         self.checked[kind] += 1
         self.asked[name] += 1
@@ -438,7 +484,7 @@ class Ties:
             return 'gap'
         if self._holes:
             return 'damaged'
-        return 'lost' if self.lost or log_time > self.told_until else ''
+        return 'lost' if self.lost or log_time > self.reported_until else ''
 
     def lacks(self, tie: Tie, *, there: bool = False) -> bool:
         """

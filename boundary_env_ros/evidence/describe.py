@@ -131,8 +131,10 @@ class _Item:
         text = str(_plain(self))
         word = f'`{text}`: '
         begins = (word, 'Without it ') if text == 'none' else (word,)
-        said = next((s.removeprefix(word) for s in sentences if s.startswith(begins)), '')
-        return f'{said}.' if said else ''
+        meaning_of_word = next(
+            (s.removeprefix(word) for s in sentences if s.startswith(begins)), ''
+        )
+        return f'{meaning_of_word}.' if meaning_of_word else ''
 
 
 def _items(value: Any, path: Path) -> Iterator[_Item]:
@@ -143,21 +145,21 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
             continue
         if part.attribute == 'shape':
             continue  # it is told beside the name
-        held = getattr(value, part.attribute)
+        given = getattr(value, part.attribute)
         if part.attribute == 'rules':
             for rule in SENSOR_RULES:
                 below = (*path, rule.section)
                 yield _Item(model=model, part=rule.part(), path=below, value=value.of(rule))
         elif part.path:
             below = (*path, *part.path.split('.'))
-            yield _Item(model=model, part=part, path=below, value=held)
-        elif is_dataclass(held):
-            yield from _items(held, path)
-        elif isinstance(held, Enum):
-            [key] = [p for p in parts_of(model).values() if p.type is type(held)]
-            yield _Item(model=model, part=key, path=(*path, key.path), value=held)
-        elif isinstance(held, Mapping):
-            for name, one in held.items():
+            yield _Item(model=model, part=part, path=below, value=given)
+        elif is_dataclass(given):
+            yield from _items(given, path)
+        elif isinstance(given, Enum):
+            [key] = [p for p in parts_of(model).values() if p.type is type(given)]
+            yield _Item(model=model, part=key, path=(*path, key.path), value=given)
+        elif isinstance(given, Mapping):
+            for name, one in given.items():
                 below = (*path, name)
                 yield _Item(model=model, part=parts_of(model)[name], path=below, value=one)
 
@@ -168,7 +170,7 @@ class _Writing:
     def __init__(self, page: Page, contract: Contract, written: Collection[Path]) -> None:
         self._page, self._written = page, written
         self._dimensions = contract.command_dimensions
-        self._told: set[str] = set()
+        self._written_before: set[str] = set()
 
     def keys(self, value: Any, path: Path, depth: int) -> None:
         """Write the keys of a value."""
@@ -227,9 +229,9 @@ class _Writing:
         default = bool(may and self._written and item.path not in self._written)
         unit = '' if key is None or key.unit.startswith('in ') else key.unit
         sentence = item.sentence
-        told = ['' if sentence in self._told else sentence]
-        self._told.add(sentence)
-        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *told)))
+        once_only = ['' if sentence in self._written_before else sentence]
+        self._written_before.add(sentence)
+        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *once_only)))
 
 
 def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:

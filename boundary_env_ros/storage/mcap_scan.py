@@ -239,7 +239,7 @@ class McapScan:
             for (before, block), end in zip(pairwise(blocks), latest, strict=False)
         )
         if self._spans is not None:
-            channels.know(self._spans[1])
+            channels.add_known(self._spans[1])
         elif not in_order:
             self._spans = spans_of(self._times(blocks, channels)), channels
         spans = self._spans[0] if self._spans is not None else []
@@ -369,9 +369,9 @@ class McapScan:
         if index.name == RECOVERED:
             file.seek(index.offset + RECORD.size)
             kept = file.read(min(index.length, size_limits.TEXT))
-            said = parsed(records.Metadata, kept).metadata
-            self.tear = f'{said["tear"]}; the rest was recovered'
-            self.holes = _holes(said['holes'])
+            metadata = parsed(records.Metadata, kept).metadata
+            self.tear = f'{metadata["tear"]}; the rest was recovered'
+            self.holes = _holes(metadata['holes'])
 
     def _contents_by(self, statistics: records.Statistics) -> Contents | None:
         """Return what the statistics say; None if that is not enough."""
@@ -432,7 +432,7 @@ class Channels:
                 raise BrokenError(f'more than {size_limits.TOPICS} topics')
             self._take(found.id, channel)
 
-    def know(self, other: Channels) -> None:
+    def add_known(self, other: Channels) -> None:
         """Take what others have learnt of the same file."""
         self._schemas |= other._schemas
         for number, channel in other.all.items():

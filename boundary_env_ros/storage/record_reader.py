@@ -298,8 +298,8 @@ def _of_format(channel: Channel, file: Path) -> Decoders:
     made = Decoders(channel)
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
         return made
-    said = _FORMAT.search(channel.definition)
-    match_format((said and format_in(said[1].decode())) or (0, 0), file.name, made.unlike)
+    match = _FORMAT.search(channel.definition)
+    match_format((match and format_in(match[1].decode())) or (0, 0), file.name, made.unlike)
     return made
 
 
@@ -397,8 +397,8 @@ def _files_in(path: Path) -> list[Path]:
         names = [Path(name) for name in there if name.endswith(ending)]
         if names:
             return [there[name.name] for name in sorted(names, key=in_order)]
-    held = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
-    raise RecordError(f'{folder} holds no bag (expected its files, got {held}). {_WAY_OUT}')
+    found = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
+    raise RecordError(f'{folder} holds no bag (expected its files, got {found}). {_WAY_OUT}')
 
 
 def _file(path: Path) -> BagFile:

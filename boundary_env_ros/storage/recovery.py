@@ -158,9 +158,9 @@ class _Work:
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self.done.append(f'{METADATA} names {named} of the bag, and what is in it')
         if found:
-            self._tell_of_chain(files)
+            self._report_chain(files)
 
-    def _tell_of_chain(self, files: Sequence[Path]) -> None:
+    def _report_chain(self, files: Sequence[Path]) -> None:
         """Say what is left of the chain over the messages, which only their recorder can close."""
         chain = ChainCheck()
         for file in files:

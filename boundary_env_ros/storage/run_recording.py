@@ -289,7 +289,7 @@ class RunRecording:
 
         """
         for watch in self._watches.values():
-            status = watch.look(now)
+            status = watch.poll(now)
             if status is not None:
                 self._keep(status)
                 self._flush_index()
@@ -430,7 +430,7 @@ class RunRecording:
         if self._is_mine(known) and transition.truncated and transition.ending == known.ending:
             # An environment that hung and woke up says the same; the first word stands.
             transition = replace(transition, declared_by=known.declared_by)
-        with self._told_of(transition.id):
+        with self._index_errors(transition.id):
             self._episodes.index.add_step(transition, now=self._system_time())
 
     def _on_label(self, label: EpisodeLabel, now: ClockReading) -> None:
@@ -446,7 +446,7 @@ class RunRecording:
         self._losses.status(status)
         watch = self._watches.get(status.id.agent)
         if watch is not None:
-            watch.heard(status, now)
+            watch.on_status(status, now)
         self._latest = status.id.episode_id or self._latest
         known = self._episodes.index.row(status.id)
         is_late = known is not None and known.done and not status.state.over
@@ -455,15 +455,15 @@ class RunRecording:
             self._keep(status)
 
     def _is_mine(
-        self, told: EpisodeStatus | EpisodeRow | None
+        self, known: EpisodeStatus | EpisodeRow | None
     ) -> TypeGuard[EpisodeStatus | EpisodeRow]:
         """Return whether it is an ending that was declared here, for a dead environment."""
         ending = ENVIRONMENT_LOST, self._recorder
-        return told is not None and (told.ending, told.declared_by) == ending
+        return known is not None and (known.ending, known.declared_by) == ending
 
     def _keep(self, status: EpisodeStatus) -> None:
         """Bring the index up to date."""
-        with self._told_of(status.id):
+        with self._index_errors(status.id):
             self._episodes.index.update(
                 status, environment=self._contract.name, now=self._system_time()
             )
@@ -476,7 +476,7 @@ class RunRecording:
             self._notices.append(str(error))
 
     @contextmanager
-    def _told_of(self, step: StepId) -> Iterator[None]:
+    def _index_errors(self, step: StepId) -> Iterator[None]:
         """Tell once of an episode that is said to have ended otherwise than at first."""
         try:
             yield

@@ -155,10 +155,10 @@ def _pooled(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
         origins = zip(*{episode.of.origin for episode in side.episodes}, strict=True)
         for name, values in zip(Origin._fields, origins, strict=False):
             if len(set(values)) > 1:
-                told = ', '.join(sorted(str(value or 'none') for value in set(values)))
+                found = ', '.join(sorted(str(value or 'none') for value in set(values)))
                 yield (
                     f'{side.name} has episodes of more than one {name.replace("_", " ")} '
-                    f'(expected one, got {told}). Name one client with --clients, or compare '
+                    f'(expected one, got {found}). Name one client with --clients, or compare '
                     'them as runs of their own.'
                 )
 
@@ -211,8 +211,8 @@ def _notes(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
             yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
     options = [sorted({episode.options for episode in side.episodes}) for side in (a, b)]
     if options[0] != options[1]:
-        told = [', '.join(text or 'none' for text in some) for some in options]
-        yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
+        found = [', '.join(text or 'none' for text in some) for some in options]
+        yield f'Episodes were begun with other options: {found[0]} in A, {found[1]} in B.'
 
 
 def _episodes(count: int) -> str:

@@ -16,7 +16,7 @@ from boundary_env_ros.evidence.compare.side import ComparedRun
 from boundary_env_ros.terminal import table
 
 #: Differences that are told one by one, and quantities of each.
-_TOLD, _QUANTITIES = 15, 3
+_SHOWN, _QUANTITIES = 15, 3
 
 #: Columns that sentences are wrapped to.
 _WIDTH = 100
@@ -55,8 +55,8 @@ def _method(comparison: Comparison) -> str:
 def _identity(side: ComparedRun) -> str:
     """Return what a side is, without its name."""
     clients = ', '.join(name or '(unnamed)' for name in side.clients)
-    told = side.to_json()
-    return '{contract}, {pacing}, {episodes} episodes, {steps} steps'.format_map(told) + (
+    data = side.to_json()
+    return '{contract}, {pacing}, {episodes} episodes, {steps} steps'.format_map(data) + (
         f', by {clients}' if clients else ''
     )
 
@@ -155,7 +155,7 @@ def _wrapped(line: str) -> str:
 
 def _differences(comparison: Comparison) -> Iterator[str]:
     rows = []
-    for finding in comparison.differences[:_TOLD]:
+    for finding in comparison.differences[:_SHOWN]:
         for place, quantity in enumerate(finding.shown[:_QUANTITIES]):
             more = len(finding.shown) - _QUANTITIES
             label = quantity.label
@@ -167,6 +167,6 @@ def _differences(comparison: Comparison) -> Iterator[str]:
     rows.insert(0, ('', '', 'A', 'B', 'difference [interval]', 'd', 'p'))
     yield ''
     yield from table(rows, indent=2)
-    hidden = len(comparison.differences) - _TOLD
+    hidden = len(comparison.differences) - _SHOWN
     if hidden > 0:
         yield f'  and {hidden} more, in --json'

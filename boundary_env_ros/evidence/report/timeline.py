@@ -307,13 +307,13 @@ class Timeline:
         }
 
     def _chart(self, chart: _Chart) -> dict[str, Json]:
-        told: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
+        data: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
         if chart.limit is not None:
-            told['limit'] = rounded(chart.limit)
-        told['lines'] = [
+            data['limit'] = rounded(chart.limit)
+        data['lines'] = [
             {'name': name, **band.to_json()} for name, band in chart.lines.items() if band.known
         ]
-        return told
+        return data
 
 
 def _reset(now: Transition, reset: ResetRecord) -> str:
@@ -326,9 +326,9 @@ def _reset(now: Transition, reset: ResetRecord) -> str:
 
 def _verdict(now: Transition) -> Verdict | None:
     """Return what the gate said of a step: its last word if that was a stop, else its answer."""
-    said = [d.verdict for d in now.decisions if d.verdict is not Verdict.REJECTED]
-    if said and (said[-1] is Verdict.STOPPED or now.verdict is None):
-        return said[-1]
+    verdicts = [d.verdict for d in now.decisions if d.verdict is not Verdict.REJECTED]
+    if verdicts and (verdicts[-1] is Verdict.STOPPED or now.verdict is None):
+        return verdicts[-1]
     return now.verdict
 
 

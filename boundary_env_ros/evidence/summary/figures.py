@@ -279,14 +279,14 @@ class Summary:
 
     def origins(self) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Return what all groups share, and the client and whatever else tells them apart."""
-        told = {
+        shown = {
             name.replace('_', ' '): [_origin(group.origin, name) for group in self.groups]
             for name in Origin._fields
         }
-        shared = {name for name, some in told.items() if len({*some}) == 1} - {'client'}
+        shared = {name for name, some in shown.items() if len({*some}) == 1} - {'client'}
         return (
-            {name: some[0] for name, some in told.items() if name in shared},
-            {name: some for name, some in told.items() if name not in shared},
+            {name: some[0] for name, some in shown.items() if name in shared},
+            {name: some for name, some in shown.items() if name not in shared},
         )
 
     def to_json(self) -> dict[str, object]:
@@ -422,5 +422,5 @@ def _delay(found: Delay | None) -> str:
 
 def milliseconds(seconds: float) -> str:
     """Return a duration in milliseconds, in about three digits."""
-    told = 1000 * seconds
-    return f'{told:.0f}' if abs(told) >= 100 else f'{told:.3g}'
+    shown = 1000 * seconds
+    return f'{shown:.0f}' if abs(shown) >= 100 else f'{shown:.3g}'

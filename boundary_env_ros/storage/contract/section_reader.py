@@ -169,8 +169,8 @@ class Reader:
         """
         shape = {'count': count, 'columns': columns, 'dimension': dimension}
         for name, part in parts_of(model).items():
-            said_here = self._applies(part) and (name in only or not only)
-            if not part.is_stored or name in given or not said_here:
+            applies = self._applies(part) and (name in only or not only)
+            if not part.is_stored or name in given or not applies:
                 continue
             if part.key is None:
                 given[name] = part.default

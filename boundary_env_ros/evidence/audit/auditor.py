@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 import sys
 from typing import TypeAlias
@@ -397,7 +397,7 @@ class Auditor:
             other = record_checks.other_contract(
                 f'{type(record).__name__}.id', record.id, self._terms
             )
-            self._find_all('one-contract', other, record.id)
+            self.find('one-contract', other, record.id)
         if isinstance(record, Transition):
             self._first = self._first or record
             self._close_again(record, self._first)
@@ -418,11 +418,6 @@ class Auditor:
         for place in (of, of.episode_id):
             known = self._behind.get(place, gap)
             self._behind.put(place, max(known, gap) if known and gap else 0, EPISODES)
-
-    def _gap_before(self, rule: str, of: StepId | None) -> int | None:
-        """Return the gap that what is compared may be missing in; None if it must be there."""
-        place = of.episode_id if of is not None and rule == 'index-agrees' else of
-        return None if place is None else self._behind.get(place)
 
     def _recorder(self, status: object, log_time: int) -> None:
         """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
@@ -520,14 +515,19 @@ class Auditor:
         self.find('record-complete', Mismatch(place, 'a whole record', why))
 
     def find(
-        self, rule: str, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
+        self,
+        rule: str,
+        found: Mismatch | Iterable[Mismatch],
+        of: StepId | None = None,
+        *,
+        near: bool = False,
     ) -> None:
         """
-        Note a finding; of each rule only the first few are kept, the others counted.
+        Note findings; of each rule only the first few are kept, the others counted.
 
         Parameters
         ----------
-        rule, mismatch
+        rule, found
             The rule, and where it is not kept.
         of
             The step; None if it is about the record as a whole.
@@ -536,8 +536,12 @@ class Auditor:
             itself, its bounds, limits and emergency stop, is excused behind no hole.
 
         """
-        gap = self._gap_before(rule, of) if near or RULE[rule].near else None
-        self._judge(gap, rule, mismatch, of)
+        for mismatch in (found,) if isinstance(found, Mismatch) else found:
+            gap = None
+            if of is not None and (near or RULE[rule].near):
+                # What is compared may be missing in a gap; else it must be there.
+                gap = self._behind.get(of.episode_id if rule == 'index-agrees' else of)
+            self._judge(gap, rule, mismatch, of)
 
     def _note(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         if rule not in OF_THE_BAG and self._unlike().unknown:
@@ -557,17 +561,6 @@ class Auditor:
                 actual=mismatch.actual,
             )
         )
-
-    def _find_all(
-        self,
-        rule: str,
-        found: Iterable[Mismatch],
-        of: StepId | None = None,
-        *,
-        near: bool = False,
-    ) -> None:
-        for mismatch in found:
-            self.find(rule, mismatch, of, near=near)
 
     def report(self, *, torn: bool = False) -> AuditReport:
         """
@@ -592,7 +585,7 @@ class Auditor:
         if self._first is not None:
             for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
-                self._find_all('one-contract', found)
+                self.find('one-contract', found)
         self._not_applied |= {('step-recomputed', why): None for why in self._not_run}
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
@@ -662,8 +655,10 @@ class Auditor:
         reopened = begins and now.id.episode_id in agent.steps
         if begins:
             self._episodes += not reopened
-            if last is not None:
-                self._leave(agent, last)
+            if last is not None and not self._ended(agent):
+                end = 'an ending before the next episode begins'
+                none = Mismatch('terminated, truncated', end, 'neither')
+                self.find('episode-ended', none, last.id)
             agent.start = now
             agent.after_gap = True
         links = []
@@ -685,12 +680,11 @@ class Auditor:
         )
         of = now.id
         for check in self._step_checks:
-            for mismatch in check.function(context):
-                self.find(check.rule, mismatch, of, near=check.near)
+            self.find(check.rule, check.function(context), of, near=check.near)
         for each in links:
             self._decisions += 1
             # What the gate published is looked at in the chain of all that it published.
-            published = self._match_carried(agent, now.id, each.decision)
+            published = self._match_published(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             if not published:
                 self._decide_again(agent.in_steps, each.decision)
@@ -709,15 +703,7 @@ class Auditor:
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
-            self._find_all(
-                'instants-in-order', record_checks.announced_early(agent.status, now), of
-            )
-
-    def _leave(self, agent: Agent, last: Transition) -> None:
-        """Go on to another episode."""
-        if not self._ended(agent):
-            end = 'an ending before the next episode begins'
-            self.find('episode-ended', Mismatch('terminated, truncated', end, 'neither'), last.id)
+            self.find('instants-in-order', record_checks.announced_early(agent.status, now), of)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:
@@ -755,9 +741,7 @@ class Auditor:
 
     def _check_link(self, one: DecisionLink, of: StepId, checks: Sequence[Check]) -> None:
         for check in checks:
-            for found in check.function(one):
-                placed = replace(found, field=f'{one.place}.{found.field}')
-                self.find(check.rule, placed, of, near=check.near)
+            self.find(check.rule, _placed(one.place, check.function(one)), of, near=check.near)
 
     def _decide_again(self, decisions: DecisionSeries, decision: GateDecision) -> None:
         """Note where a decision is not what follows from its inputs, or from the ones before."""
@@ -772,9 +756,7 @@ class Auditor:
             self.find(rule, Mismatch(place, 'what can be decided again', why), decision.id)
             return
         for first, near in ((found.from_before, True), (found.differs, False)):
-            if first is not None:
-                placed = replace(first, field=f'{place}.{first.field}')
-                self.find(rule, placed, decision.id, near=near)
+            self.find(rule, _placed(place, [first]), decision.id, near=near)
 
     def _published(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
@@ -793,7 +775,7 @@ class Auditor:
             return
         agent.only_published.put(key_of(decision), decision, WINDOW)
 
-    def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
+    def _match_published(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
         """Return whether the gate has published a decision of a step."""
         key = key_of(decision)
         published = agent.only_published.pop(key, None)
@@ -808,7 +790,7 @@ class Auditor:
         self, of: StepId, in_step: GateDecision, published: GateDecision
     ) -> bool:
         found = list(decision_checks.wrong_decision(in_step, published))
-        self._find_all('as-published', found, of)
+        self.find('as-published', found, of)
         return not found
 
     def _check_unpublished(
@@ -831,7 +813,7 @@ class Auditor:
         agent = self._agents[status.id.agent]
         if agent.last is not None and status.id.episode_id:
             found = record_checks.changed_status(status, agent.status, agent.last)
-            self._find_all('episode-constant', found, status.id)
+            self.find('episode-constant', found, status.id)
         if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
@@ -845,7 +827,7 @@ class Auditor:
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
         if agent.last is not None:
             found = record_checks.wrong_ending(status, agent.last)
-            self._find_all('ending-declared', found, agent.last.id)
+            self.find('ending-declared', found, agent.last.id)
 
     def _find_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
         """Compare a step and its record of privileged fields, whichever came first."""
@@ -867,11 +849,11 @@ class Auditor:
             agent.paired_range[cls] = agent.paired_range.get(cls, (at, at))[0], at
         if self._raw is not None:
             self._raw.privileged(truth, step)
-        self._find_all('truth-withheld', record_checks.leaking(truth, step, agent.leaks), step.id)
+        self.find('truth-withheld', record_checks.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged
             found = record_checks.frozen_otherwise(truth.fields, specs, step.closed)
-            self._find_all('step-recomputed', found, step.id)
+            self.find('step-recomputed', found, step.id)
 
     def _lack(self, log_time: int) -> str:
         """Return why records about then may be missing in the middle; empty if none may be."""
@@ -928,7 +910,7 @@ class Auditor:
         self._find_leaks(self._agents[record.id.agent], record)
         if self._terms is not None:
             found = record_checks.wrong_privileged(record, self._terms)
-            self._find_all('fields-as-contract', found, record.id)
+            self.find('fields-as-contract', found, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
@@ -947,7 +929,7 @@ class Auditor:
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
     ) -> None:
         found = record_checks.wrong_evidence(evidence, decision, step)
-        self._find_all('execution-measured', found, step.id, near=True)
+        self.find('execution-measured', found, step.id, near=True)
 
     def _check_unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
@@ -963,3 +945,8 @@ class Auditor:
         place = f'evidence for decision {evidence.decision_sequence}'
         none = Mismatch(place, 'a decision of a step, commanded at that instant', 'none')
         self.find('execution-measured', none, evidence.id, near=True)
+
+
+def _placed(place: str, found: Iterable[Mismatch | None]) -> Iterator[Mismatch]:
+    """Yield what was found in a decision, with the place of the decision."""
+    return (replace(one, field=f'{place}.{one.field}') for one in found if one is not None)

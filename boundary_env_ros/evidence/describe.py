@@ -40,7 +40,7 @@ from boundary_env_ros.evidence.commented_yaml import Page
 from boundary_env_ros.frozen import frozen
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
-#: Of these also what is not declared is told: it is what holds for the whole.
+#: Of these also what is not declared is written: it is what holds for the whole.
 _WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
 
 
@@ -131,10 +131,8 @@ class _Item:
         text = str(_plain(self))
         word = f'`{text}`: '
         begins = (word, 'Without it ') if text == 'none' else (word,)
-        meaning_of_word = next(
-            (s.removeprefix(word) for s in sentences if s.startswith(begins)), ''
-        )
-        return f'{meaning_of_word}.' if meaning_of_word else ''
+        found = next((s.removeprefix(word) for s in sentences if s.startswith(begins)), '')
+        return f'{found}.' if found else ''
 
 
 def _items(value: Any, path: Path) -> Iterator[_Item]:
@@ -144,7 +142,7 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
         if not part.is_stored or (part.attribute == 'name' and not part.path):
             continue
         if part.attribute == 'shape':
-            continue  # it is told beside the name
+            continue  # it is written beside the name
         given = getattr(value, part.attribute)
         if part.attribute == 'rules':
             for rule in SENSOR_RULES:
@@ -165,7 +163,7 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
 
 
 class _Writing:
-    """Writes the keys of a contract; a sentence is told where its key is written first."""
+    """Writes the keys of a contract; a sentence is written where its key is written first."""
 
     def __init__(self, page: Page, contract: Contract, written: Collection[Path]) -> None:
         self._page, self._written = page, written
@@ -223,15 +221,15 @@ class _Writing:
                 self._page.key(key, shown(one), depth)
 
     def _comment(self, item: _Item) -> str:
-        """Return unit, whether it is the default, and what its word means, if not told before."""
+        """Return unit, whether it is the default, and what its word means, where that is new."""
         key = item.part.key
         may = key is not None and (item.part.default is not REQUIRED or key.same_as)
         default = bool(may and self._written and item.path not in self._written)
         unit = '' if key is None or key.unit.startswith('in ') else key.unit
         sentence = item.sentence
-        once_only = ['' if sentence in self._written_before else sentence]
+        meaning = ['' if sentence in self._written_before else sentence]
         self._written_before.add(sentence)
-        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *once_only)))
+        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *meaning)))
 
 
 def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:

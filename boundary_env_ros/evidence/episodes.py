@@ -103,7 +103,7 @@ class Episode:
     records, steps, total
         Its transitions so far, its steps without the reset, and the sum of their rewards.
     counts
-        In how many of them was what :func:`facts_of` tells.
+        In how many of them was what :func:`facts_of` yields.
     last, last_step
         Its last transition, and the greatest number of a step: a record may go back.
     status
@@ -197,7 +197,7 @@ class EpisodeStep:
     late
         Evidence of its execution that came after it had been closed.
     statuses
-        States of the episode that were told after it and before the next step, each once.
+        States of the episode that were announced after it and before the next step, each once.
     events
         What happened in it, if a contract was given.
     last
@@ -365,8 +365,8 @@ class Episodes:
             step.episode.client = step.episode.client or status.client
             if status.state.over:
                 step.episode.status = status
-            told = [(one.state, one.message) for one in step.statuses]
-            if (status.state, status.message) not in told:
+            known = [(one.state, one.message) for one in step.statuses]
+            if (status.state, status.message) not in known:
                 step.statuses.append(status)
         if agent.events is not None:
             _tell(agent, agent.events.status(status))

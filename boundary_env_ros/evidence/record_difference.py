@@ -204,5 +204,5 @@ class DecisionsAgain:
 
 
 def key_of(decision: GateDecision) -> tuple[int, int]:
-    """Return what tells decisions apart, also if the gate was started anew in between."""
+    """Return what distinguishes decisions, also if the gate was started anew in between."""
     return decision.sequence, decision.commanded.steady if decision.commanded else 0

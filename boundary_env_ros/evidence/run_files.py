@@ -66,7 +66,7 @@ _OURS = 'boundary-env-ros'
 #: Records that cannot be read, of which is kept why.
 NAMED = 5
 
-#: Is told how many records were read, and of how many, if that is known.
+#: Called with the number of records that were read, and of how many, if that is known.
 Progress: TypeAlias = Callable[[int, int | None], None]
 
 
@@ -101,7 +101,7 @@ class Run:
     path
         One of them.
     progress
-        Is told of each record, whenever they are read; it begins again with each reading.
+        Called with each record, whenever they are read; it begins again with each reading.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class Run:
     def pieces(
         self, topics: Collection[str] = (), follow: Follow | None = None
     ) -> Iterator[Piece]:
-        """Yield what :meth:`.Bag.pieces` does, and tell how far it is."""
+        """Yield what :meth:`.Bag.pieces` does, and report the progress."""
         progress, done, total = self._progress, 0, None
         if progress is not None:
             counts = self._counts.items()
@@ -272,7 +272,7 @@ class Run:
         """Return the pacing, which may have been chosen apart from the contract's file."""
         if self._first is not None:
             return self._first.pacing
-        with suppress(BoundaryError):  # Without a step the digest of a node tells it.
+        with suppress(BoundaryError):  # Without a step the digest of a node shows it.
             for node in self._nodes():
                 return contract_of(node).contract.pacing
         return None
@@ -304,7 +304,7 @@ class Run:
         Raises
         ------
         RecordError
-            If it was not recorded, but made from a bag afterwards: nothing can be held against it.
+            If it was not recorded, but made from a bag afterwards: nothing can contradict it.
 
         """
         first = self._first

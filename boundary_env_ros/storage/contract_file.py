@@ -55,7 +55,7 @@ class LoadedContract:
     lines: Mapping[KeyPath, int]
 
     def described(self, node: str, role: str) -> ContractDescription:
-        """Return what a node, by its full name, and its role tell of the contract they have."""
+        """Return what a node, by its full name, and its role say of their contract."""
         contract = self.contract
         return ContractDescription(
             node=node,

@@ -65,7 +65,7 @@ class EpisodeRow:
 
     @property
     def key(self) -> Key:
-        """Return what tells it from all others."""
+        """Return what distinguishes it from all others."""
         return self.episode_id, self.agent
 
     @property

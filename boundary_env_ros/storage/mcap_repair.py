@@ -48,7 +48,7 @@ __all__ = ['RECOVERED', 'Repair', 'repair']
 #: Name of the metadata that rosbag2 keeps in a file; a repaired file gets its own.
 _ROSBAG2: Final = 'rosbag2'
 
-#: So many damages are told one by one, in so many characters each: there may be millions.
+#: So many damages are listed one by one, in so many characters each: there may be millions.
 _REPORTED: Final = 20
 _LETTERS: Final = 200
 

@@ -265,7 +265,7 @@ class McapScan:
                     channel, _, time, _ = _MESSAGE_HEAD.unpack_from(data, begin)
                     yield number, begin - RECORD.size, channel, time
             except (BrokenError, struct.error):
-                yield number, 0, -1 - number, block.start  # It is told when it is read.
+                yield number, 0, -1 - number, block.start  # It is reported when it is read.
 
     def _sorted(self, block: Block, channels: Channels, span: Span) -> list[Stored]:
         return sorted(self.read(block, channels, span.first, span.last), key=itemgetter(1))

@@ -37,7 +37,7 @@ _SIZE: Final = 32
 _TIME: Final = struct.Struct('<Q')
 # Messages of one topic between two links that are remembered; a recorder writes fewer.
 _MOST: Final = 1_000_000
-# Breaks that are told one by one.
+# Breaks that are listed one by one.
 _REPORTED: Final = 20
 
 
@@ -237,7 +237,7 @@ class ChainCheck:
             first = first_digest(channel.topic, channel.type, text)
             if topic is None:
                 topic = self._topics[channel.topic] = _ChainedTopic(first, first)
-            # That of a topic which only a link has told of is not known yet.
+            # That of a topic which only a link has named is not known yet.
             if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
             topic.channel, topic.first = channel, first

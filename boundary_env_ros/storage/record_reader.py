@@ -85,7 +85,7 @@ class Bag:
 
     @property
     def count(self) -> int | None:
-        """Return how many messages it has; None if only reading it through can tell."""
+        """Return how many messages it has; None if only reading it through can show it."""
         if not all(file.complete for file in self._files):
             return None
         return sum(file.contents().messages for file in self._files)
@@ -159,7 +159,7 @@ class Bag:
             decoder_for = decoders[key]
             decoder_for.messages += 1
             if topics is None or topic in topics:
-                # rosbag2 writes 0 where nothing told it.
+                # rosbag2 writes 0 where it is not known.
                 yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
             if kind not in types:
                 continue
@@ -212,7 +212,7 @@ class Bag:
         Raises
         ------
         RecordError
-            If something is not what it claims to be; it names the place. What merely ends too
+            If something is not what it should be; it names the place. What merely ends too
             early is no error, see :attr:`tear`.
 
         """

@@ -5,7 +5,7 @@ A run that is written by a thread of its own, so that no caller waits for a slow
 
 What comes is put in a queue that is bounded in bytes. When it is full, messages of others
 (sensors, commands) are dropped, and each is counted; the records of the boundary itself have as
-much room again, and when that is used up too the recording is over: a record without them tells
+much room again, and when that is used up too the recording is over: a record without them shows
 nothing.
 """
 

@@ -123,7 +123,7 @@ class RunRecording:
             agent: EnvironmentWatch(declarer=recorder, patience=patience)
             for agent in self._contract.agents
         }
-        self._takers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
+        self._handlers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
         self._contracts: dict[str, Decoder[DecodedMessage]] = {}
         self._latest = ''
         self._contradicted: set[str] = set()
@@ -189,7 +189,7 @@ class RunRecording:
         """
         definition, type_hash = self._definitions[type_name]
         self._bag.add_topic(name, type_name, definition, type_hash, qos)
-        takers: Mapping[str, tuple[type, Callable[[Any, ClockReading], None]]] = {
+        handlers: Mapping[str, tuple[type, Callable[[Any, ClockReading], None]]] = {
             f'{_OWN}/Transition': (Transition, self._on_transition),
             f'{_OWN}/EpisodeStatus': (EpisodeStatus, self._on_status),
             f'{_OWN}/EpisodeLabel': (EpisodeLabel, self._on_label),
@@ -202,9 +202,9 @@ class RunRecording:
             ),
             'rosgraph_msgs/msg/Clock': (DecodedMessage, self._on_clock),
         }
-        if type_name in takers:
-            cls, take = takers[type_name]
-            self._takers[name] = record_decoder(cls, type_name, definition), take
+        if type_name in handlers:
+            cls, handler = handlers[type_name]
+            self._handlers[name] = record_decoder(cls, type_name, definition), handler
         elif type_name == f'{_OWN}/ContractDescription':
             self._contracts[name] = record_decoder(DecodedMessage, type_name, definition)
 
@@ -242,9 +242,9 @@ class RunRecording:
             If it cannot be written: the recording is over.
 
         """
-        if topic in self._takers:
+        if topic in self._handlers:
             lost = self._losses.lost
-            self._take(topic, data, now, record)
+            self._handle(topic, data, now, record)
             self._note_lost(topic, self._losses.lost - lost)
         if self._contract.sim_time:
             received = published = self._sim_time or now.ros.nanoseconds
@@ -451,7 +451,7 @@ class RunRecording:
         known = self._episodes.index.row(status.id)
         is_late = known is not None and known.done and not status.state.over
         if not is_late or self._is_mine(known):
-            # Else it is merely older than the transition that told of the ending.
+            # Else it is merely older than the transition that has the ending.
             self._keep(status)
 
     def _is_mine(
@@ -491,13 +491,13 @@ class RunRecording:
         if len(self._notices) < _MOST_NOTICES:
             self._notices.append(why)
 
-    def _take(self, topic: str, data: bytes, now: ClockReading, record: object) -> None:
-        decode, take = self._takers[topic]
+    def _handle(self, topic: str, data: bytes, now: ClockReading, record: object) -> None:
+        decode, handler = self._handlers[topic]
         what = 'read'
         try:
             record = decode(data) if record is None else record
             what = 'kept'
-            take(record, now)
+            handler(record, now)
         except Exception as error:
             if isinstance(error.__cause__, OSError):
                 raise  # the disk does not take it

@@ -46,7 +46,7 @@ class LossCount:
         """
         Take the number of a decision of a gate, which counts from 1 in each process.
 
-        Two processes of one gate are told apart by their ``sender``, if they have a key.
+        Two processes of one gate are distinguished by their ``sender``, if they have a key.
         """
         numbers = self._sequences.setdefault(gate, {})
         if numbers:
@@ -97,7 +97,7 @@ class EnvironmentWatch:
         Return the ending of an episode whose environment is lost, once; else None.
 
         To be called several times within the patience. A longer time without a call is no silence
-        of the environment: a process that was stopped itself has heard nothing.
+        of the environment: a process that was stopped itself has received nothing.
         """
         usual = self._patience // 4
         if self._last_poll is not None:

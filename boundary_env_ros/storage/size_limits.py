@@ -3,7 +3,7 @@
 """
 How much of this machine a file may take: the limits that all readers share.
 
-What a file claims about itself is never believed. Each limit is far above what robots record, and
+What a file says of itself is never believed. Each limit is far above what robots record, and
 low enough for any machine that this package runs on.
 """
 

@@ -22,6 +22,7 @@ from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, 
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.sources.inputs import Purpose
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import auditor as auditing
@@ -79,6 +80,12 @@ def test_missing_topic_is_no_finding_but_is_told(
     assert 'Not checked:' in str(report)
     data = json.loads(json.dumps(report.to_json()))
     assert {item['rule'] for item in data['not_checked']} == set(report.not_applied)
+
+
+def test_a_rule_needs_topics_of_kinds_that_a_record_can_lack() -> None:
+    """Under a kind of another name nothing would ever be listed as not checked."""
+    kinds = {kind for rule in audit_rule.RULES for kind in rule.topics}
+    assert kinds == {purpose.value for purpose in Purpose} | {'privileged', 'request', 'decision'}
 
 
 def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: Tape) -> None:

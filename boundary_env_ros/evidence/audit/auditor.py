@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 import sys
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
@@ -75,7 +75,7 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
 
-#: Why something is not known of a step that another record would tell of.
+#: Why something is not known of a step that another record would show.
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
 NO_EVIDENCE = 'the record has no actuation evidence, which may come after its step'
 
@@ -236,7 +236,7 @@ class Auditor:
     Parameters
     ----------
     contract
-        Contract to hold the record against; without it the rules that need one are not applied,
+        Contract to judge the record by; without it the rules that need one are not applied,
         and the report says so.
     task
         Its task, to judge the steps again; without it their rewards are only summed up again.
@@ -315,7 +315,7 @@ class Auditor:
         self._behind: Bounded[StepId | str, int] = Bounded()
         self._gap_until = 0  # log time until which records are behind the last gap
         # What does not fit behind such a gap, with its log time.
-        self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
+        self._undecided: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
         # What the recorder said, at last and before, and how much it has lost.
         self._reported = self._reported_before = self._lost = 0
         # How many messages it refused that bore no right authentication.
@@ -426,15 +426,15 @@ class Auditor:
         if self._raw is not None:
             self._raw.ties.lost = self._lost or len(getattr(status, 'uncounted', ()))
             self._raw.ties.reported_until = self._reported_before
-        for _ in range(len(self._doubts)):
-            self._judge(*self._doubts.popleft())
+        for _ in range(len(self._undecided)):
+            self._judge(*self._undecided.popleft())
 
     def _judge(self, gap: int | None, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         """Take what does not fit for broken, unless something is missing that it goes by."""
         if gap is None or (gap and not self._lost and gap < self._reported_before):
             self._note(rule, mismatch, of)
-        elif gap and not self._lost and len(self._doubts) < WINDOW:
-            self._doubts.append((gap, rule, mismatch, of))
+        elif gap and not self._lost and len(self._undecided) < WINDOW:
+            self._undecided.append((gap, rule, mismatch, of))
         else:
             self._lacking_of[rule] += 1
 
@@ -442,7 +442,7 @@ class Auditor:
         """
         Take what came before the record for missing, if it begins in the middle of an episode.
 
-        So does a slice of a run, or a recorder that came late. Nothing in it can tell of a step
+        So does a slice of a run, or a recorder that came late. Nothing in it can name a step
         before its first one; where something does, steps were taken out, or another recorder
         dropped them, which does not say so.
         """
@@ -550,17 +550,10 @@ class Auditor:
         self._counts[rule] += 1
         if self._counts[rule] > KEPT:
             return
-        self._found.append(
-            Finding(
-                rule=rule,
-                agent=of.agent if of else '',
-                episode=of.episode_id if of else '',
-                step=of.step if of else None,
-                field=mismatch.field,
-                expected=mismatch.expected,
-                actual=mismatch.actual,
-            )
-        )
+        step: dict[str, Any] = {}
+        if of is not None:
+            step = {'agent': of.agent, 'episode': of.episode_id, 'step': of.step}
+        self._found.append(Finding(rule=rule, **step, **asdict(mismatch)))
 
     def report(self, *, torn: bool = False) -> AuditReport:
         """
@@ -574,7 +567,7 @@ class Auditor:
         """
         if self._raw is not None:
             # It ended before its recorder could say whether something was lost.
-            self._raw.ties.lost = self._raw.ties.lost or len(self._doubts)
+            self._raw.ties.lost = self._raw.ties.lost or len(self._undecided)
             self._raw.finish()
         if self._refused:
             none = Mismatch('recorder_status.refused', '0', str(self._refused))
@@ -599,8 +592,8 @@ class Auditor:
                 self._check_unexplained(agent, *agent.early_evidence.popitem(last=False)[1])
             while agent.unpaired:
                 self._check_unpaired(*agent.unpaired.popitem(last=False)[1])
-        while self._doubts:
-            self._lacking_of[self._doubts.popleft()[1]] += 1
+        while self._undecided:
+            self._lacking_of[self._undecided.popleft()[1]] += 1
         if self._unevidenced and not self._has_evidence:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -798,7 +791,7 @@ class Auditor:
     ) -> None:
         """Look at a decision of a step that the gate did not publish."""
         if agent.published.first is None:
-            return  # told as a topic that is missing
+            return  # reported as a topic that is missing
         before, behind = agent.published.outside(decision.decided.steady)
         if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
             self._lacking_of['as-published'] += 1
@@ -876,7 +869,7 @@ class Auditor:
             are found, and end, one after another.
 
         """
-        # A recorder tells what it lost by the number of the next one: behind the last is none.
+        # A recorder counts what it lost by the number of the next one: behind the last is none.
         return behind or (before and log_time < self._began.get(other, 0) + REACH)
 
     def _check_unpaired(self, one: StepOrTruth, log_time: int, number: int) -> None:
@@ -892,7 +885,7 @@ class Auditor:
         elif agent.may_lack(one.id):
             return
         if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
-            return  # The recorder heard of the other topic only later.
+            return  # The recorder knew the other topic only later.
         none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
         first, last = agent.paired_range.get(type(one), none)
         on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)

@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.run_files import Progress, Run
 #: Chance of any false alarm over all tests.
 ALPHA = 0.05
 
-# Tests of a usual comparison: so many episodes as they need are told before it is known.
+# Tests of a usual comparison: an error names as many episodes as they need.
 _USUAL = 18
 
 
@@ -51,7 +51,7 @@ def compare_paths(
     clients
         Of A and of B, whose episodes; empty: those of all clients.
     progress
-        Is told how many records of A, and then of B, were read, and of how many.
+        Called with the number of records of A, and then of B, that were read, and of how many.
 
     Raises
     ------
@@ -86,13 +86,8 @@ def compare(a: ComparedRun, b: ComparedRun, *, agent: str) -> Comparison:
         if a.contract.pacing is not b.contract.pacing:
             kept = [[_without_latency(values) for values in side] for side in kept]
             untested['latency'] = 'in lockstep the world waits, as on one of the sides'
-        findings, others = findings_of(
-            kept[0],
-            kept[1],
-            deals,
-            alpha=ALPHA,
-            units=units_of(a.contract),
-        )
+        units = units_of(a.contract)
+        findings, others = findings_of(kept[0], kept[1], deals, alpha=ALPHA, units=units)
         untested |= others
         obstacles += _too_weak(deals, len(findings))
     return Comparison(

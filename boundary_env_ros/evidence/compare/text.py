@@ -13,9 +13,9 @@ from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.records.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
 from boundary_env_ros.evidence.compare.side import ComparedRun
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
-#: Differences that are told one by one, and quantities of each.
+#: Differences that are listed one by one, and quantities of each.
 _SHOWN, _QUANTITIES = 15, 3
 
 #: Columns that sentences are wrapped to.
@@ -36,7 +36,7 @@ def _verdict(comparison: Comparison) -> str:
     count = len(comparison.differences)
     if not count:
         return f'No difference beyond chance.{also}'
-    return f'{count} difference{"s" if count > 1 else ""} beyond chance.{also}'
+    return f'{many(count, "difference")} beyond chance.{also}'
 
 
 def _method(comparison: Comparison) -> str:
@@ -67,8 +67,7 @@ def _contract_line(comparison: Comparison) -> str:
     if comparison.contracts.before == comparison.contracts.after:
         return f'The same ({comparison.contracts.before[:19]}).'
     return (
-        f'{len(changes)} change{"s" if len(changes) != 1 else ""}, the gravest '
-        f'{comparison.contracts.meaning.name.lower()}.'
+        f'{many(len(changes), "change")}, the gravest {comparison.contracts.meaning.name.lower()}.'
     )
 
 

@@ -86,7 +86,7 @@ class DatasetStep:
         What the people say who have labelled its episode: ``success``, ``failure``, ``unclear``;
         empty if it has no label.
     instruction
-        What the robot was told to do, in words; empty if it was told nothing.
+        The instruction of the robot, in words; empty if it has none.
     before, after
         The two observations.
     applied, origin
@@ -164,7 +164,7 @@ class EpisodeStream:
     pictures
         Where they are found; None if there are none.
     gaps
-        Is told what is missing.
+        Counts what is missing.
     labels
         What people said, by episode and agent.
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from pathlib import Path
@@ -16,7 +16,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Key, without_process
 from boundary_env_ros.evidence.export.complete import Repairs
 from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
-from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, EpisodeStream, Gaps
+from boundary_env_ros.evidence.export.dataset_steps import EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.formats import (
     FORMATS,
     MOST_REPAIRED,
@@ -108,7 +108,7 @@ class Wanted:
         return ', '.join(f'{name} {" or ".join(some)}' for name, some in asked.items() if some)
 
 
-#: Characters of an id that tell it from a number of an episode.
+#: Characters of an id that distinguish it from a number of an episode.
 _PREFIX = 6
 
 
@@ -142,8 +142,8 @@ def export_runs(
     wanted
         Which episodes, and how; default: all.
     progress
-        Is told how many records were read, and of how many, if that is known. For another project
-        they are read once for the labels, and once for each agent.
+        Called with the number of records that were read, and of how many, if known. For another
+        project they are read once for the labels, and once for each agent.
 
     Raises
     ------
@@ -192,7 +192,9 @@ def _export_steps(runs: Sequence[Run], out: Path, format_: str, wanted: Wanted) 
         )
         for run, some in zip(runs, chosen, strict=True):
             for agent in contract.agents:
-                found = _steps(run, contract, agent, images, gaps, some)
+                pictures = RecordedImages(run.source, images) if images else None
+                stream = EpisodeStream(contract, agent, images, pictures, gaps, some.labels)
+                found = stream.follow(run.entries(), some.episodes)
                 for step in repairs.complete(found, layout):
                     writer.write(step)
                     steps += 1
@@ -254,20 +256,6 @@ def _chosen(run: Run, wanted: Wanted) -> _Chosen:
         episodes={k: e for k, e in found.items() if wanted.has(e, labels.get(k, ()))},
         labels=labels,
     )
-
-
-def _steps(
-    run: Run,
-    contract: Contract,
-    agent: str,
-    images: tuple[FieldSpec, ...],
-    gaps: Gaps,
-    chosen: _Chosen,
-) -> Iterator[DatasetStep]:
-    """Yield the steps of an agent in the episodes that are wanted."""
-    pictures = RecordedImages(run.source, images) if images else None
-    stream = EpisodeStream(contract, agent, images, pictures, gaps, chosen.labels)
-    return stream.follow(run.entries(), chosen.episodes)
 
 
 def _images_of(runs: Sequence[Run], contract: Contract) -> tuple[tuple[FieldSpec, ...], list[str]]:

@@ -74,7 +74,7 @@ class LeRobotWriter(StepWriter):
         as_images: bool = False,
     ) -> None:
         os.environ.setdefault('HF_DATASETS_DISABLE_PROGRESS_BARS', '1')
-        os.environ.setdefault('SVT_LOG', '1')  # the encoder of videos tells its errors alone
+        os.environ.setdefault('SVT_LOG', '1')  # the encoder of videos reports errors alone
         with needed('LeRobot writes its data sets', 'pip install "lerobot[dataset]"'):
             from lerobot.datasets.lerobot_dataset import LeRobotDataset
         self._make: Any = LeRobotDataset.create

@@ -370,7 +370,7 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
 
 
 def _measured(topic: TopicSurvey, states: Sequence[TopicSurvey]) -> TopicSurvey | None:
-    """Return what tells what the joints of a command did, if only one can."""
+    """Return what measures what the joints of a command did, if only one can."""
     least, most = topic.lengths.get(ARRAYS.get(topic.type, ''), (0, 1))
     able = [
         one

@@ -34,7 +34,7 @@ def recompute(
         Another contract to judge it under; the one that it was made under may be given for a
         record that has none.
     progress
-        Is told how many records were read, and of how many, if that is known.
+        Called with the number of records that were read, and of how many, if that is known.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class DecisionsInstead:
     Takes the decisions of one gate in their order, and decides by another contract.
 
     What that one would have sent before is what the next command begins from; what was measured,
-    asked for and heard is as recorded.
+    asked for and received is as recorded.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Rerun:
         self._contract, self._task, self._digest = contract, task, digest
         self._other = counterfactual
         self._agents: dict[str, _RerunAgent] = {}
-        self._whose: dict[str, str] = {}
+        self._agent_of_topic: dict[str, str] = {}
         self._episodes: list[EpisodeVerdict] = []
         self._begun = 0
 
@@ -197,8 +197,8 @@ class Rerun:
         """Take a decision from the gate's own topic; it counts for the step that carries it."""
         if then.verdict is not Verdict.REJECTED:
             # What was rejected goes by the name that its request gave itself.
-            self._whose[topic] = then.id.agent
-        agent = self._agent(self._whose.get(topic, then.id.agent), then.id.digest)
+            self._agent_of_topic[topic] = then.id.agent
+        agent = self._agent(self._agent_of_topic.get(topic, then.id.agent), then.id.digest)
         key = key_of(then)
         decided = agent.done.get(key)
         if decided is not None:
@@ -337,5 +337,5 @@ def _why(then: GateDecision, again: GateDecision) -> tuple[str, ...]:
     was = {result.reason.name.lower(): None for result in then.rules}
     now = {result.reason.name.lower(): None for result in again.rules}
     new = [reason for reason in now if reason not in was]
-    gone = [f'no {reason}' for reason in was if reason not in now]
-    return (*new, *gone) or ('as recorded, from another command',)
+    removed = [f'no {reason}' for reason in was if reason not in now]
+    return (*new, *removed) or ('as recorded, from another command',)

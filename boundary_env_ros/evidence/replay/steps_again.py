@@ -3,9 +3,9 @@
 """
 The steps of one agent closed again: what was seen, what it is worth, and whether that is the end.
 
-The sight, the closing of a step and the task are those of the environment. What it cannot know
-again comes from the record: what was measured, when a step was closed, and who of the others had
-been silent for too long or ended the episode from outside.
+The observation, the closing of a step and the task are those of the environment. What it cannot
+know again comes from the record: what was measured, when a step was closed, and who of the others
+had been silent for too long or ended the episode from outside.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _AsRecorded:
     """
     Stands for a task that is not known here, or cannot judge: it says what the record says.
 
-    Of one that is known the rewards are still held against the space that it declares.
+    Of one that is known the rewards are still compared with the space that it declares.
     """
 
     def __init__(self, step: Transition, task: Task | None) -> None:
@@ -181,7 +181,7 @@ class StepsAgain:
         return _AsRecorded(then, self._task) if judge is None else judge
 
     def _state(self, then: Transition) -> EnvironmentState:
-        """Return the state in which a step is closed, as far as its record tells of it."""
+        """Return the state in which a step is closed, as far as its record shows it."""
         new, version = self._new, then.software_version
         id_ = replace(then.id, step=then.id.step - 1)
         return replace(
@@ -300,7 +300,7 @@ class StepsAgain:
     # What was seen -------------------------------------------------------------------------------
 
     def _seen_before(self, then: Transition) -> View:
-        """Freeze again what was seen before a step, of which only that step tells."""
+        """Freeze again what was seen before a step, which only that step shows."""
         id_ = replace(then.id, step=then.id.step - 1)
         return self._view(id_, then.before, then.opened or then.closed)
 

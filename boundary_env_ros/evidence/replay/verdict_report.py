@@ -14,12 +14,12 @@ from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.record_difference import decided, Mismatch
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
 #: Differences of one episode that are kept, and that are printed; the others are only counted.
 KEPT, PRINTED = 200, 10
 
-#: Reasons of one episode why something is not run again that are told apart.
+#: Reasons of one episode why something is not run again that are counted apart.
 _REASONS = 20
 
 
@@ -209,8 +209,8 @@ class VerdictReport:
     def _conclusion(self) -> str:
         steps = sum(e.steps for e in self.episodes)
         decisions = sum(e.decisions for e in self.episodes)
-        episodes = len(self.episodes)
-        what = f'{episodes} episode{"s" * (episodes != 1)}, {steps} steps, {decisions} decisions'
+        episodes = many(len(self.episodes), 'episode')
+        what = f'{episodes}, {steps} steps, {decisions} decisions'
         first = sum(e.steps_unlike + e.decisions_unlike for e in self.episodes)
         if self.counterfactual:
             changed = sum(e.decisions_unlike for e in self.episodes)
@@ -256,20 +256,8 @@ def differing(
 
 
 def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
-    rows = [
-        (
-            'episode',
-            'agent',
-            'steps',
-            'same',
-            'decisions',
-            'same',
-            'ending',
-            'recomputed',
-            'reward',
-            'recomputed',
-        )
-    ]
+    head = 'episode agent steps same decisions same ending recomputed reward recomputed'
+    rows = [tuple(head.split())]
     rows += [
         (
             f'{e.number} {e.episode_id[:8]}',

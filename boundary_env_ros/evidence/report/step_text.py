@@ -22,7 +22,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import IN_ORDER
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
 _WIDTH = 100
 
@@ -31,7 +31,7 @@ ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
 
 #: The instants of a step, in their order.
 INSTANTS = ('captured', *IN_ORDER, 'actuated', 'closed')
-#: Values that are told one a line; of more there are many on one.
+#: Values that are written one a line; of more there are many on one.
 _LINES = 16
 
 _UNKNOWN = 'unknown'
@@ -221,8 +221,7 @@ def _action(now: Transition, labels: Labels) -> Iterator[str]:
 
 
 def _decisions(now: Transition, contract: Contract | None) -> Iterator[str]:
-    count = len(now.decisions)
-    yield from _title(f'Gate: {count} decision{"" if count == 1 else "s"} since the step before')
+    yield from _title(f'Gate: {many(len(now.decisions), "decision")} since the step before')
     if now.overrun:
         yield f'  OVERRUN: no action came in time, held by the {now.held_by}.'
     for index, decision in enumerate(now.decisions):

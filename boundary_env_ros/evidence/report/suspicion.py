@@ -9,6 +9,7 @@ the same one after the other are one moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 import math
 
@@ -90,7 +91,7 @@ class Suspects:
         self._contract = contract
         self._places: dict[str, _Place] = {}
         self._kept: dict[tuple[str, str], list[Moment]] = {}
-        self._count: dict[tuple[str, str], int] = {}
+        self._count: Counter[tuple[str, str]] = Counter()
 
     def add(self, now: Transition) -> float:
         """
@@ -143,14 +144,14 @@ class Suspects:
             self._close(agent)
         left = [moment for kept in self._kept.values() for moment in kept]
         chosen: list[Moment] = []
-        shown: dict[tuple[str, str], int] = {}
+        shown: Counter[tuple[str, str]] = Counter()
         while left and len(chosen) < count:
-            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.finding, 0))
+            best = max(left, key=lambda m: m.score * REPEATED ** shown[m.anomaly.finding])
             left.remove(best)
             kind, finding = best.anomaly.kind, best.anomaly.finding
             near = next((moment for moment in chosen if moment.is_near(best)), None)
             if near is None:
-                shown[finding] = shown.get(finding, 0) + 1
+                shown[finding] += 1
                 best.alike = self._count[finding]
                 chosen.append(best)
             elif kind not in {near.anomaly.kind, *(anomaly.kind for anomaly in near.also)}:
@@ -164,7 +165,7 @@ class Suspects:
 
     def _keep(self, moment: Moment) -> None:
         finding = moment.anomaly.finding
-        self._count[finding] = self._count.get(finding, 0) + 1
+        self._count[finding] += 1
         kept = self._kept.setdefault(finding, [])
         kept.append(moment)
         # Stable: of two that are alike the earlier one stays.

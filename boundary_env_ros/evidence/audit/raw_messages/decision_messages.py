@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What decisions of a gate say, held against messages: requests, measurements and commands."""
+"""What decisions of a gate say, compared with messages: requests, measurements and commands."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RequestChecks:
             self.decision(decision)
 
     def decision(self, decision: GateDecision) -> None:
-        """Hold the request that a decision carries against the one that was published."""
+        """Compare the request of a decision with the one that was published."""
         request = decision.request
         if request is None:
             return
@@ -506,7 +506,7 @@ class CommandChecks:
         if pairs.is_in_bounds(item.content):
             first, last = pairs.first_pair, pairs.last_pair
             if first is None or last is None:
-                why = 'early'  # The recorder heard of this gate only later.
+                why = 'early'  # The recorder knew this gate only later.
             elif item.number < first[0].number:
                 why = 'early' if first[0].log_time - item.log_time < REACH else ''
             elif item.number > last[0].number:

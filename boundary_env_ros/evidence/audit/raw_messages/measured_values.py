@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fields, measurements and evidence of execution, held against the messages they are of."""
+"""Fields and evidence of execution, compared with the messages that they are of."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DELAY = 10 * NANOSECONDS
 
 class ObservationChecks:
     """
-    Holds steps against the sensor topics.
+    Compares steps with the sensor topics.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _hash(found: ObservationField | Reading) -> bytes | None:
 
 class FeedbackChecks:
     """
-    Holds measured actions and evidence of execution against the feedback.
+    Compares measured actions and evidence of execution with the feedback.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class FeedbackChecks:
         self._ties = ties
 
     def check(self, now: Transition) -> None:
-        """Hold the measured action of a step, and the evidence in it, against the feedback."""
+        """Compare the measured action of a step, and the evidence in it, with the feedback."""
         if now.measured_at is not None and now.measured_action:
             self._measured(
                 now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action
@@ -250,13 +250,13 @@ class FeedbackChecks:
             self._sampled(evidence.id, place, at, source, sampled[0])
 
     def _feedback(self, of: StepId) -> Sequence[Input]:
-        """Return the topics of the feedback; empty if the record lacks one, which is told."""
+        """Return the topics of the feedback; empty if the record lacks one, which is reported."""
         uses = [self._ties.use(of.agent, f'feedback {g.name}') for g, _ in self._ties.groups]
         known = [use for use in uses if use is not None]
         return known if len(known) == len(uses) else ()
 
     def _sampled(self, of: StepId, place: str, at: int, source: str, before: int) -> None:
-        """Hold source and quantum of what was seen in the feedback against its topics."""
+        """Compare source and quantum of what was seen in the feedback with its topics."""
         uses = self._feedback(of)
         if not uses:
             return
@@ -290,7 +290,7 @@ class FeedbackChecks:
             if use is None or not same_topic(source, use.topic):
                 continue
             if not use.at:
-                return True  # told as a topic that is missing
+                return True  # reported as a topic that is missing
             uses.append(use)
             parts[use.label] = values if len(values) == group.size else values[own]
         if not uses or any(same_topic(source, g.feedback.topic) for g, _ in ties.groups):

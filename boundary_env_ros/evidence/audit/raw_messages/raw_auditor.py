@@ -43,7 +43,7 @@ _REQUEST = f'{_PACKAGE}ActionRequest'
 
 class RawAuditor:
     """
-    Takes the raw messages of a record and its records, and holds these against those.
+    Takes the raw messages of a record and its records, and compares them.
 
     Parameters
     ----------

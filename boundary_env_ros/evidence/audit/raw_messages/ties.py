@@ -119,8 +119,8 @@ class LazyMessage:
                 try:
                     self._readings[item] = item.reading(message)
                 except (BoundaryError, *WRONG_INPUT):
-                    # The nodes pass over what they cannot read, and say so; what a record claims
-                    # to have read there is found to have no support.
+                    # The nodes pass over what they cannot read, and say so; what a record says
+                    # was read there is found to have no support.
                     continue
         return self._readings
 
@@ -335,7 +335,7 @@ class Ties:
     groups
         The groups of the action, each with its part of the command.
     checked
-        How many measurements, fields, commands ... were held against a raw message.
+        How many measurements, fields, commands ... were compared with a raw message.
     asked
         How many checks of each kind there were, by the use of the topic; excused ones included.
     excused

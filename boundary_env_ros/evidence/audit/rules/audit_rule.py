@@ -341,7 +341,7 @@ def of_decision(
 
 
 def limits_of(decision: GateDecision, terms: AuditTerms) -> Limits:
-    """Return the limits that held for a decision; those of the contract if it claims looser."""
+    """Return the limits that held for a decision; those of the contract if its own are looser."""
     return terms.judge.limits_under(decision.runtime_limits)
 
 

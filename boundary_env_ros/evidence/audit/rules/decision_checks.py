@@ -237,7 +237,7 @@ def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
 @of_decision('foreign-publisher')
 def _foreign_publisher(link: DecisionLink) -> Found:
     found = _foreign(link.decision)
-    # It is told when it comes, not with every decision for as long as it stays.
+    # It is reported when it comes, not with every decision for as long as it stays.
     if not found or (link.before is not None and found == _foreign(link.before)):
         return
     for topic, others in found.items():
@@ -299,7 +299,7 @@ def _clock_recomputed(link: DecisionLink) -> Found:
         last is None
         or last.commanded is None
         or decision.verdict not in MOVING
-        # A robot at rest is not told to stop at every run of the timer.
+        # A robot at rest is not stopped again at every run of the timer.
         or last.verdict is Verdict.STOPPED
         or contract.is_lockstep
         or contract.sim_time

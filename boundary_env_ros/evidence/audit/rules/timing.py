@@ -128,7 +128,7 @@ def _offsets_agree(context: StepContext) -> Found:
         if host == own or uncertainty < 0.0 or not math.isfinite(offset + uncertainty):
             expected = 'finite offsets of other hosts, uncertain by at least 0 s'
             yield Mismatch('diagnostics', expected, f'{offset} s, by {uncertainty} s, of {host!r}')
-    # Live nothing is known of the clocks that is less than what the step alone tells of them.
+    # Live nothing is known of the clocks that is less than what the step alone shows of them.
     alone = () if now.pacing is Pacing.LOCKSTEP else after_step(ClockBounds(), now)[1]
     for best in alone:
         uncertainty = found.get(best.host, (0.0, math.inf))[1]

@@ -430,15 +430,15 @@ class Channels:
             self._topics += 1
             if self._topics > size_limits.TOPICS:
                 raise BrokenError(f'more than {size_limits.TOPICS} topics')
-            self._take(found.id, channel)
+            self._put(found.id, channel)
 
     def add_known(self, other: Channels) -> None:
         """Take what others have learnt of the same file."""
         self._schemas |= other._schemas
         for number, channel in other.all.items():
-            self._take(number, channel)
+            self._put(number, channel)
 
-    def _take(self, number: int, channel: Channel) -> None:
+    def _put(self, number: int, channel: Channel) -> None:
         self.all[number] = channel
         self._selected[number] = channel if self._wanted(channel) else None
 

@@ -247,7 +247,10 @@ class RecordingThread:
             raise
         finally:
             self._give_up_queue()
-            self._complete()
+            try:
+                self._recording.close()
+            except RecordError as error:
+                self._close_failure = error
 
     def _write_all(self) -> None:
         due = time.monotonic() + self._flush_interval
@@ -311,9 +314,3 @@ class RecordingThread:
         if unwritten:
             self._recording.add_lost('(waiting at the end)', unwritten)
         self._count_dropped()
-
-    def _complete(self) -> None:
-        try:
-            self._recording.close()
-        except RecordError as error:
-            self._close_failure = error

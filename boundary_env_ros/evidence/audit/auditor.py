@@ -312,7 +312,7 @@ class Auditor:
         self._transitions = self._episodes = self._decisions = 0
         # The steps just behind a hole or a gap, and their episodes, each with the log time of a
         # gap that our recorder has to explain; 0: something is known to be missing.
-        self._behind: Bounded[StepId | str, int] = Bounded()
+        self._missing_since: Bounded[StepId | str, int] = Bounded()
         self._gap_until = 0  # log time until which records are behind the last gap
         # What does not fit behind such a gap, with its log time.
         self._undecided: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
@@ -353,7 +353,7 @@ class Auditor:
 
     def message(self, recorded: Message) -> None:
         """Look at the next raw message, of one of :attr:`topics`."""
-        self._came(recorded.log_time)
+        self._on_log_time(recorded.log_time)
         try:
             if recorded.topic in self._recorders:
                 status = recorded.decode()
@@ -376,7 +376,7 @@ class Auditor:
             When the recorder had it, nanoseconds; only compared with that of raw messages.
 
         """
-        self._came(log_time)
+        self._on_log_time(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
             self._detect_late_beginning(record, log_time)
         if isinstance(record, (Transition, GateDecision)):
@@ -387,7 +387,7 @@ class Auditor:
                 before = self._agents[record.id.agent].last
                 # What came between the two may have ended the one before.
                 for step in (record, before or record):
-                    self._is_behind(step.id, 0 if is_damaged or self._of_another else log_time)
+                    self._mark_missing(step.id, 0 if is_damaged or self._of_another else log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
@@ -413,11 +413,11 @@ class Auditor:
         elif isinstance(record, ContractDescription) and len(self._described) < KEPT:
             self._described.setdefault(record.digest, record.node)
 
-    def _is_behind(self, of: StepId, gap: int) -> None:
+    def _mark_missing(self, of: StepId, gap: int) -> None:
         """Note that what is compared with a step, or its episode, is missing since a gap, or 0."""
         for place in (of, of.episode_id):
-            known = self._behind.get(place, gap)
-            self._behind.put(place, max(known, gap) if known and gap else 0, EPISODES)
+            known = self._missing_since.get(place, gap)
+            self._missing_since.put(place, max(known, gap) if known and gap else 0, EPISODES)
 
     def _recorder(self, status: object, log_time: int) -> None:
         """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
@@ -432,7 +432,7 @@ class Auditor:
     def _judge(self, gap: int | None, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         """Take what does not fit for broken, unless something is missing that it goes by."""
         if gap is None or (gap and not self._lost and gap < self._reported_before):
-            self._note(rule, mismatch, of)
+            self._add_finding(rule, mismatch, of)
         elif gap and not self._lost and len(self._undecided) < WINDOW:
             self._undecided.append((gap, rule, mismatch, of))
         else:
@@ -459,7 +459,7 @@ class Auditor:
         begins_late = self._of_another or record.id.step <= known + 1
         for step in range(max(0, record.id.step - WINDOW), record.id.step + 1):
             # What our recorder was there for, and has not, it says that it lost.
-            self._is_behind(replace(record.id, step=step), 0 if begins_late else log_time)
+            self._mark_missing(replace(record.id, step=step), 0 if begins_late else log_time)
         if begins_late:
             self.begins_late()
             cut = f'a slice of a run: it begins at step {record.id.step}'
@@ -488,7 +488,7 @@ class Auditor:
             ]
         for id_, begin, end in missing:
             for step in range(begin, end + 1):
-                self._is_behind(replace(id_, step=step), 0 if self._of_another else log_time)
+                self._mark_missing(replace(id_, step=step), 0 if self._of_another else log_time)
         if self._of_another:  # Ours says what it lost.
             gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
             self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
@@ -497,7 +497,7 @@ class Auditor:
         """Take what came before the record for missing: it is a slice of a run."""
         self._holes.begin_at(self._begin)
 
-    def _came(self, log_time: int) -> None:
+    def _on_log_time(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
         self._begin, self._end = min(self._begin, log_time), max(self._end, log_time)
         self._holes.fill(log_time)
@@ -540,10 +540,10 @@ class Auditor:
             gap = None
             if of is not None and (near or RULE[rule].near):
                 # What is compared may be missing in a gap; else it must be there.
-                gap = self._behind.get(of.episode_id if rule == 'index-agrees' else of)
+                gap = self._missing_since.get(of.episode_id if rule == 'index-agrees' else of)
             self._judge(gap, rule, mismatch, of)
 
-    def _note(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
+    def _add_finding(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         if rule not in OF_THE_BAG and self._unlike().unknown:
             self.cannot_check(rule, UNKNOWN)
             return

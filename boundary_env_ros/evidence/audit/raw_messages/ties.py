@@ -396,7 +396,7 @@ class Ties:
         for key in (message.key,) if message.key[0] else (message.key, None):
             for tie in tuple(self._wanted.get((topic, key), ())):
                 if any(use.at == topic and self._is_of(tie, use, message) for use in tie.uses):
-                    self._no_longer(tie)
+                    self._stop_waiting(tie)
         return message
 
     def is_repeated(self, agent: str, place: str, value: object) -> bool:
@@ -435,7 +435,7 @@ class Ties:
             self.find(rule, mismatch, tie.of)
         return True
 
-    def _no_longer(self, tie: Tie) -> None:
+    def _stop_waiting(self, tie: Tie) -> None:
         del self._waiting[tie]
         for topic in {use.at for use in tie.uses}:
             wanted = self._wanted[topic, tie.key]
@@ -445,7 +445,7 @@ class Ties:
 
     def _give_up(self, tie: Tie) -> None:
         """Judge a value whose message did not come."""
-        self._no_longer(tie)
+        self._stop_waiting(tie)
         key, wrong = tie.key, () if tie.key is None else tie.wrong
         # Some sensors repeat a stamp, and a time of simulation stands still while the world is
         # reset: then the value may be of a message that is missing, and has the stamp of another.

@@ -216,10 +216,10 @@ class EpisodeStep:
 
     def stage(self, name: str, budget: Mapping[str, float] | None = None) -> LatencyStage:
         """Return a stage of its latency, with the evidence that came late."""
+        latency: object = self.transition.latency
         if self.late is not None and name in LATE_STAGES:
-            found: LatencyStage = getattr(_late(self.transition, self.late, budget or {}), name)
-        else:
-            found = getattr(self.transition.latency, name)
+            latency = _late(self.transition, self.late, budget or {})
+        found: LatencyStage = getattr(latency, name)
         return found
 
     def waits_for(self, evidence: ActuationEvidence) -> bool:

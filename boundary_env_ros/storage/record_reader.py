@@ -17,7 +17,7 @@ from pathlib import Path
 import re
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeAlias
+from typing import Any, cast, Final, TypeAlias
 from weakref import finalize
 
 from boundary_env_ros.core.records.transition import Transition
@@ -255,9 +255,7 @@ class Bag:
 
     def records(self, *classes: type[R]) -> Iterator[R]:
         """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
-        wanted: Any = classes
-        found: Iterator[Any] = self.entries(*wanted)
-        return (entry.record for entry in found)
+        return (cast('R', entry.record) for entry in self.entries(*cast('Any', classes)))
 
     def transitions(self) -> Iterator[Transition]:
         """

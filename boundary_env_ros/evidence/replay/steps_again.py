@@ -170,7 +170,9 @@ class StepsAgain:
             return self._begin(then)
         if before is None or not follows:
             self._lacks, self._since = True, -1
-            before = self._seen_before(then)
+            # What was seen before a step which only that step shows is frozen again, too.
+            id_ = replace(then.id, step=then.id.step - 1)
+            before = self._view(id_, then.before, then.opened or then.closed)
         self._since += 1
         view = self._keep(then)
         return self._close(then, before, view, decisions)
@@ -298,11 +300,6 @@ class StepsAgain:
         }
 
     # What was seen -------------------------------------------------------------------------------
-
-    def _seen_before(self, then: Transition) -> View:
-        """Freeze again what was seen before a step, which only that step shows."""
-        id_ = replace(then.id, step=then.id.step - 1)
-        return self._view(id_, then.before, then.opened or then.closed)
 
     def _view(
         self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading

@@ -126,9 +126,18 @@ class LazyMessage:
 
 
 class Window:
-    """The last messages of one topic."""
+    """
+    The last messages of one topic.
+
+    Attributes
+    ----------
+    inputs
+        What is read from each of them.
+
+    """
 
     def __init__(self) -> None:
+        self.inputs: list[Input] = []
         # Of the first message of all: what it is found by, and when the recorder had it.
         self._first: tuple[Key, int] | None = None
         self._messages: deque[LazyMessage] = deque()
@@ -137,9 +146,9 @@ class Window:
         # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
         self._has_header: bool | None = None
 
-    def add(self, recorded: Recorded, inputs: Sequence[Input]) -> LazyMessage:
+    def add(self, recorded: Recorded) -> LazyMessage:
         """Remember the next message of the topic, and forget those that are too old."""
-        message = LazyMessage(recorded, self._stamp(recorded), inputs)
+        message = LazyMessage(recorded, self._stamp(recorded), self.inputs)
         messages = self._messages
         self._first = self._first or (message.key, message.log_time)
         messages.append(message)
@@ -342,7 +351,7 @@ class Ties:
         By the name of the excuse: how many checks of each kind were excused by it.
     lost
         How many messages the recorder says that it lost, or of how many topics it cannot say.
-    told_until
+    reported_until
         Log time up to which it has said so; all is, where nothing says anything.
     now
         Log time of the record that is looked at, nanoseconds.
@@ -369,13 +378,11 @@ class Ties:
         self.asked: Counter[str] = Counter()
         self.excused: dict[str, Counter[str]] = {}
         self._windows: dict[str, Window] = {}
-        self._by_topic: dict[str, list[Input]] = {}
         for uses in self.uses.values():
             for use in uses.values():
                 if use.at:
-                    self._by_topic.setdefault(use.at, []).append(use)
-                    self._windows.setdefault(use.at, Window())
-        self.listened = frozenset(self._by_topic)
+                    self._windows.setdefault(use.at, Window()).inputs.append(use)
+        self.listened = frozenset(self._windows)
         self.lost = self.now = 0
         self.reported_until = sys.maxsize
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
@@ -392,7 +399,7 @@ class Ties:
     def message(self, recorded: Recorded) -> LazyMessage:
         """Take a message of a topic that is used, and tie to it what waits for it."""
         topic = recorded.topic
-        message = self._windows[topic].add(recorded, self._by_topic[topic])
+        message = self._windows[topic].add(recorded)
         for key in (message.key,) if message.key[0] else (message.key, None):
             for tie in tuple(self._wanted.get((topic, key), ())):
                 if any(use.at == topic and self._is_of(tie, use, message) for use in tie.uses):

@@ -204,7 +204,7 @@ def _array(key: Reader, type_name: str) -> Values:
     elif not key.has('shape'):
         joints = ', `joints`' if type_name in ARRAYS else ''
         key.problem(('length',), f'`length`{joints} or `shape`: how many values', said('nothing'))
-        # The bounds show how many were meant: that they are too many is not reported.
+        # The bounds tell how many were meant: that they are too many is not reported.
         shape = (key.length('low', 'high'),)
     else:
         shape = key.many('shape', integer_form(1, math.inf), count=key.length('shape'))

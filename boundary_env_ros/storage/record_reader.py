@@ -18,7 +18,7 @@ from pathlib import Path
 import re
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeAlias
+from typing import Any, cast, Final, TypeAlias
 from weakref import finalize
 
 from boundary_env_ros.core.records.transition import Transition
@@ -86,7 +86,7 @@ class Bag:
 
     @property
     def count(self) -> int | None:
-        """Return how many messages it has; None if only reading it through can tell."""
+        """Return how many messages it has; None if only reading it through can show it."""
         if not all(file.complete for file in self._files):
             return None
         return sum(file.contents().messages for file in self._files)
@@ -169,7 +169,7 @@ class Bag:
             topic = channel.topic
             decoder_for.messages += 1
             if raw:
-                # rosbag2 writes 0 where nothing told it.
+                # rosbag2 writes 0 where it is not known.
                 when = publish_time or None
                 yield Message(topic, channel.type, log_time, when, data, decoder_for)
             if cls is None:
@@ -222,7 +222,7 @@ class Bag:
         Raises
         ------
         RecordError
-            If something is not what it claims to be; it names the place. What merely ends too
+            If something is not what it should be; it names the place. What merely ends too
             early is no error, see :attr:`tear`.
 
         """
@@ -265,9 +265,7 @@ class Bag:
 
     def records(self, *classes: type[R]) -> Iterator[R]:
         """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
-        wanted: Any = classes
-        found: Iterator[Any] = self.entries(*wanted)
-        return (entry.record for entry in found)
+        return (cast('R', entry.record) for entry in self.entries(*cast('Any', classes)))
 
     def transitions(self) -> Iterator[Transition]:
         """
@@ -308,8 +306,8 @@ def _of_format(channel: Channel, file: Path) -> Decoders:
     made = Decoders(channel)
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
         return made
-    said = _FORMAT.search(channel.definition)
-    match_format((said and format_in(said[1].decode())) or (0, 0), file.name, made.unlike)
+    match = _FORMAT.search(channel.definition)
+    match_format((match and format_in(match[1].decode())) or (0, 0), file.name, made.unlike)
     return made
 
 
@@ -407,8 +405,8 @@ def _files_in(path: Path) -> list[Path]:
         names = [Path(name) for name in there if name.endswith(ending)]
         if names:
             return [there[name.name] for name in sorted(names, key=in_order)]
-    held = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
-    raise RecordError(f'{folder} holds no bag (expected its files, got {held}). {_WAY_OUT}')
+    found = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
+    raise RecordError(f'{folder} holds no bag (expected its files, got {found}). {_WAY_OUT}')
 
 
 def _file(path: Path) -> BagFile:

@@ -3,9 +3,9 @@
 """
 The steps of one agent closed again: what was seen, what it is worth, and whether that is the end.
 
-The sight, the closing of a step and the task are those of the environment. What it cannot know
-again comes from the record: what was measured, when a step was closed, and who of the others had
-been silent for too long or ended the episode from outside.
+The observation, the closing of a step and the task are those of the environment. What it cannot
+know again comes from the record: what was measured, when a step was closed, and who of the others
+had been silent for too long or ended the episode from outside.
 """
 
 from __future__ import annotations
@@ -35,8 +35,31 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
-from boundary_env_ros.evidence.record_difference import first_difference, Mismatch, OF_STEP
+from boundary_env_ros.evidence.record_difference import first_difference, Mismatch
 from boundary_env_ros.frozen import replace
+
+#: What of a step is closed again, what it follows from first.
+_OF_STEP = (
+    'before',
+    'after',
+    'state',
+    'decision',
+    'requested_action',
+    'admitted_action',
+    'commanded_action',
+    'verdict',
+    'overrun',
+    'reward_terms',
+    'reward',
+    'terminated',
+    'truncated',
+    'ending',
+    'declared_by',
+    'opened',
+    'captured',
+    'commanded',
+    'latency',
+)
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
@@ -46,7 +69,7 @@ class _AsRecorded:
     """
     Stands for a task that is not known here, or cannot judge: it says what the record says.
 
-    Of one that is known the rewards are still held against the space that it declares.
+    Of one that is known the rewards are still compared with the space that it declares.
     """
 
     def __init__(self, step: Transition, task: Task | None) -> None:
@@ -148,7 +171,9 @@ class StepsAgain:
             return self._begin(then)
         if before is None or not follows:
             self._lacks, self._since = True, -1
-            before = self._seen_before(then)
+            # What was seen before a step which only that step shows is frozen again, too.
+            id_ = replace(then.id, step=then.id.step - 1)
+            before = self._view(id_, then.before, then.opened or then.closed)
         self._since += 1
         view = self._keep(then)
         return self._close(then, before, view, decisions)
@@ -159,7 +184,7 @@ class StepsAgain:
         return _AsRecorded(then, self._task) if judge is None else judge
 
     def _state_of(self, then: Transition, **known: Any) -> EnvironmentState:
-        """Return the state in which a step is closed, as far as its record tells of it."""
+        """Return the state in which a step is closed, as far as its record shows it."""
         state, task, version = self._state, self._task_of(then), then.software_version
         setup, begin = state.setup, state.begin
         if setup.task is not task or setup.software_version != version:
@@ -232,20 +257,20 @@ class StepsAgain:
             decisions=decisions,
             record=self._reset,
         )
-        said = {item.key: item.value for item in then.diagnostics}
-        found = self._found(then, view, said)
+        diagnostics = {item.key: item.value for item in then.diagnostics}
+        found = self._found(then, view, diagnostics)
         _, again, _ = close_step(
             state, view, found, actuated=then.actuated, offsets=offsets_of(then)
         )
         failed = f'ending:{endings.TASK_FAILED}'
-        if failed not in said:
+        if failed not in diagnostics:
             for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
         return again
 
     def _found(
-        self, then: Transition, view: View, said: Mapping[str, str]
+        self, then: Transition, view: View, diagnostics: Mapping[str, str]
     ) -> Mapping[str, tuple[str, str]]:
         """
         Return the endings that neither task nor gate nor time limit found.
@@ -256,7 +281,7 @@ class StepsAgain:
         by = then.declared_by
         outside = {
             key.removeprefix('ending:'): (by if key == f'ending:{then.ending}' else '', message)
-            for key, message in said.items()
+            for key, message in diagnostics.items()
             if key.startswith('ending:')
         }
         # A verdict of the task, a stop of the gate and the time limit are found again, whatever is
@@ -278,11 +303,6 @@ class StepsAgain:
         }
 
     # What was seen -------------------------------------------------------------------------------
-
-    def _seen_before(self, then: Transition) -> View:
-        """Freeze again what was seen before a step, of which only that step tells."""
-        id_ = replace(then.id, step=then.id.step - 1)
-        return self._view(id_, then.before, then.opened or then.closed)
 
     def _view(
         self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading
@@ -326,7 +346,7 @@ def step_difference(then: Transition, again: Transition, digest: str) -> Mismatc
         )
         if found is not None:
             return replace(found, field=f'reset.{found.field}')
-    return first_difference(then, again, OF_STEP)
+    return first_difference(then, again, _OF_STEP)
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

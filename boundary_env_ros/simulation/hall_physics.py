@@ -26,10 +26,10 @@ _HALL, _FLOOR, _CART, _MARK = 0, 1, 2, 3
 # Steps in which the cart sinks into its contacts after it was placed (0.2 s), unseen by sensors.
 _SETTLING_STEPS = 100
 
-# How far ahead it is known that a cart meets nothing: at most so many steps (0.1 s), in which it
+# How far ahead it is known that a cart meets nothing: at most so many steps (0.2 s), in which it
 # moves by no more than so many m/s above its speed: its motors (2 x 12 N m at wheels of 0.1 m)
 # give its 26 kg less than 10 m/s^2.
-_AHEAD_STEPS, _FASTER = 50, 2.0
+_AHEAD_STEPS, _FASTER = 100, 2.0
 
 # Positions and velocities that a cart has in the state: a free joint and two wheels.
 _POSITIONS, _VELOCITIES = 9, 8

@@ -20,8 +20,8 @@ from boundary_env_ros.core.records.decision import (
     GateDecision,
     Reason,
     RuleResult,
-    STRANGERS,
     Trigger,
+    UNAUTHORIZED,
     Verdict,
 )
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, Push
@@ -309,7 +309,7 @@ def _action(transition: Transition) -> int:
 
 
 def _request(decision: GateDecision) -> int:
-    if decision.request is None or any(r.reason in STRANGERS for r in decision.rules):
+    if decision.request is None or any(r.reason in UNAUTHORIZED for r in decision.rules):
         # The numbers of others are not those of its actions.
         return 0
     return decision.request.sequence

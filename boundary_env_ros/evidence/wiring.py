@@ -10,7 +10,7 @@ from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.paths import Message
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
-from boundary_env_ros.core.gate.commands import said_besides
+from boundary_env_ros.core.gate.commands import extra_content
 from boundary_env_ros.core.sources.inputs import Input, Purpose
 from boundary_env_ros.core.sources.listener import inputs_of
 from boundary_env_ros.core.sources.readers import reader
@@ -85,7 +85,7 @@ def same_topic(name: str, wanted: str) -> bool:
 
 def _command(group: ActionSpec) -> Callable[[Message], Reading]:
     values = reader(group.source)
-    return lambda message: Reading(values=values(message), problem=said_besides(group, message))
+    return lambda message: Reading(values=values(message), problem=extra_content(group, message))
 
 
 def _document(message: Message) -> Reading:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.qos import QoSProfile
 
-from boundary_env_ros.core.gate.publishers import Echoes, Replies
+from boundary_env_ros.core.gate.other_publishers import Echoes, Replies
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_domain import CommandDomain
 from boundary_env_ros.ros.contract_node import ContractNode
@@ -81,16 +81,16 @@ class CommandTopic:
             self._publishers.insert(0, domain.create_publisher(kind, at, qos))
             listen = partial(domain.add_subscription, kind, at)
         # What was sent and has not come back yet, to each of two subscriptions. However a command
-        # of another is offered, and however short its publisher lives, one hears it if the driver
-        # does.
+        # of another is offered, and however short its publisher lives, one receives it if the
+        # driver does.
         self._echoes = (Echoes(), Echoes())
         self._replies, self._logger = Replies(), node.get_logger()
         self._last = b''
-        # While what waits is let in: whether another has published, and whether something else.
+        # While what waits is dispatched: whether another node has published, and something else.
         self._found: set[bool] | None = None
         self._subscriptions = [
-            listen(callback=partial(self._on_message, number), qos=heard, raw=True)
-            for number, heard in enumerate((names.RECORD, names.SENSOR))
+            listen(callback=partial(self._on_message, number), qos=qos, raw=True)
+            for number, qos in enumerate((names.RECORD, names.SENSOR))
         ]
 
     def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
@@ -110,14 +110,14 @@ class CommandTopic:
         body = _body(self._last)
         for echoes in self._echoes:
             echoes.sent(body)
-        self._replies.spoke()
+        self._replies.commanded()
 
     def _on_message(self, subscription: int, data: bytes) -> None:
         # What is longer than any of ours is not looked through: it may be very long.
         is_longer = len(data) > len(self._last) + _PADDING
         if not is_longer and self.is_own(data, subscription):
             return
-        self._replies.heard(subscription)
+        self._replies.received(subscription)
         differs = is_longer or self._words(data) != self._words(self._last)
         if self._found is not None:
             self._found.add(differs)

@@ -70,7 +70,7 @@ OBSTACLE_DISTANCE = 'core/sources/obstacle_distance.py'
 POINT_CLOUD = 'core/sources/point_cloud.py'
 INPUTS = 'core/sources/inputs.py'
 PROFILE = 'core/gate/motion_profile.py'
-PUBLISHERS = 'core/gate/publishers.py'
+PUBLISHERS = 'core/gate/other_publishers.py'
 DOCUMENTS = 'core/gate/rules/document_rules.py'
 JUDGE = 'core/gate/rules/judge.py'
 
@@ -91,7 +91,7 @@ _MOTION = 'core/gate/test_gate_motion.py::test_'
 _OF_MOTION = 'core/gate/test_limits_of_motion.py::test_'
 _ROTATION = 'core/gate/test_gate_rotation.py::test_'
 _SCALE_TOGETHER = 'core/gate/test_gate_scale_together.py::test_'
-_PUBLISHERS = 'core/gate/test_publishers.py::test_'
+_PUBLISHERS = 'core/gate/test_other_publishers.py::test_'
 _DOCUMENTS = 'core/sources/test_json_documents.py::test_'
 _COMMANDS = 'core/gate/test_commands.py::test_'
 _WORKSPACE = 'core/gate/test_workspace.py::test_'
@@ -193,7 +193,7 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         REDUCER,
-        '        state = replace(state, lease_state=state.lease_state.heard(request))\n',
+        '        state = replace(state, lease_state=state.lease_state.after_request(request))\n',
         '',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
@@ -685,7 +685,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep a takeover ends a chunk',
         REDUCER,
-        '            return self._give_way(state, chunk, Trigger.CHUNK, at)\n',
+        '            return self._yield_to_operator(state, chunk, Trigger.CHUNK, at)\n',
         '            return state, ()\n',
         (_OPERATOR + 'in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on',),
     ),
@@ -914,7 +914,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'Nobody arms a gate that does not hear what it needs',
         REDUCER,
-        '        self._refuse_unheard(state, now)\n',
+        '        self._refuse_unavailable(state, now)\n',
         '',
         (
             _LEASES + 'a_gate_that_has_not_heard_a_sensor_yet_is_not_armed',
@@ -1235,7 +1235,7 @@ _REST = (
     Mutation(
         'A deactivation that was cut short leaves neither lease nor command',
         REDUCER,
-        'replace(_let_go(state), health',
+        'replace(_without_leftovers(state), health',
         'replace(state, health',
         (_DEACTIVATION + 'a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command',),
     ),
@@ -1298,7 +1298,7 @@ _REST = (
     Mutation(
         'Where command and measured state have parted the limits begin again',
         MEASURED,
-        '        found += [any(gone)] * group.size\n',
+        '        found += [any(apart_too_far)] * group.size\n',
         '        found += [False] * group.size\n',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
@@ -1315,14 +1315,14 @@ _REST = (
     Mutation(
         'A group that departs frees no command of another one',
         MEASURED,
-        '        is_ if gone else was\n        for was, is_, gone in zip(\n',
-        '        is_\n        for was, is_, gone in zip(\n',
+        '        is_ if apart_too_far else was\n        for was, is_, apart_too_far in zip(\n',
+        '        is_\n        for was, is_, apart_too_far in zip(\n',
         (_IN_FORCE + 'a_group_that_departs_frees_no_command_of_another_group',),
     ),
     Mutation(
         'What a robot does beyond its command is not taken for one',
         OUTPUT,
-        '                kept = kept_of(limits, previous, measured)\n',
+        '                kept = resumed_from(limits, previous, measured)\n',
         '                kept = measured\n',
         (_REPUBLISH + 'what_the_robot_does_beyond_its_command_is_not_taken_for_one',),
     ),
@@ -1487,7 +1487,7 @@ _WHERE_IT_MAY_BE = (
         'The gate may be gone: a command counts until the driver brakes',
         WORKSPACES,
         'hold=_until_the_driver_brakes(limits)',
-        'hold=_until_next_look(limits)',
+        'hold=_until_next_check(limits)',
         (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
     ),
     Mutation(
@@ -1500,7 +1500,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What the last command does until the gate looks again counts',
         WORKSPACES,
-        'hold=_until_next_look(limits)',
+        'hold=_until_next_check(limits)',
         'hold=0.0',
         (_WORKSPACE + 'between_two_commands_the_last_is_judged_as_it_stays_in_force',),
     ),
@@ -1521,7 +1521,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What may still act is not forgotten',
         UNDER_WAY,
-        ' and sent[gone + 1][0] <= oldest:',
+        ' and sent[expired + 1][0] <= oldest:',
         ':',
         (_WORKSPACE + 'only_what_may_still_act_is_remembered',),
     ),
@@ -1776,15 +1776,15 @@ _BY_HAND = (
     Mutation(
         'What was refused in a takeover is not heard when it comes again',
         REDUCER,
-        'return replace(state, lease_state=state.lease_state.heard(request)), decisions',
+        'return replace(state, lease_state=state.lease_state.after_request(request)), decisions',
         'return state, decisions',
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(
         'Latencies of the policy are not compared with a hand',
         MACHINERY,
-        '    asks = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)\n',
-        '    asks = inputs.trigger is not Trigger.TIMER\n',
+        '    by_policy = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)\n',
+        '    by_policy = inputs.trigger is not Trigger.TIMER\n',
         (_OPERATOR + 'late_requests_of_the_policy_are_not_held_against_the_operator',),
     ),
 )
@@ -2219,23 +2219,23 @@ _NOBODY_ELSE = (
     Mutation(
         'The gate is the only publisher of its commands',
         PUBLISHERS,
-        'others = tuple(name for name in found if name != mine)',
+        'others = tuple(name for name in found if name != own_name)',
         'others: tuple[str, ...] = ()',
         (_PUBLISHERS + 'the_gate_is_the_only_publisher_of_its_commands',),
     ),
     Mutation(
         'A second gate of the same name counts though one publisher is found',
         PUBLISHERS,
-        '- 1, int(twin))',
+        '- 1, int(duplicate))',
         '- 1, 0)',
         (_PUBLISHERS + 'another_gate_of_the_same_name_counts_for_a_while_after_its_last_word',),
     ),
     Mutation(
-        'A command that was overheard counts for a while',
+        'A foreign command counts for a while',
         PUBLISHERS,
-        "return others or ('one that did not stay',) * overheard",
+        "return others or ('one that did not stay',) * foreign_command",
         'return others',
-        (_PUBLISHERS + 'a_command_that_was_overheard_counts_for_a_while',),
+        (_PUBLISHERS + 'a_foreign_command_counts_for_a_while',),
     ),
     Mutation(
         'Each own command is heard once',

@@ -17,7 +17,7 @@ from boundary_env_ros.core.records.clock_offsets import (
     as_diagnostics,
     ClockOffset,
 )
-from boundary_env_ros.core.records.decision import GateDecision, Trigger, UNHEARD, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, NOT_CONSIDERED, Trigger, Verdict
 from boundary_env_ros.core.records.endings import (
     EndingKind,
     foremost,
@@ -185,7 +185,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
     return decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) and not any(
-        result.reason in UNHEARD for result in decision.rules
+        result.reason in NOT_CONSIDERED for result in decision.rules
     )
 
 

@@ -14,12 +14,12 @@ from boundary_env_ros.core.gate.rules.braking import at_rest
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import (
     beside,
-    kept_of,
-    known_of,
+    known_state,
     measured_command,
+    resumed_from,
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.workspace import looks_back, Workspace
+from boundary_env_ros.core.gate.rules.workspace import history_span, Workspace
 from boundary_env_ros.core.records.decision import Measurement, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.vectors import short_way, Vector
@@ -99,7 +99,7 @@ class CommandHistory:
             recent=None if self.recent is None else self.recent.forgotten(),
         )
 
-    def in_hands(self, by_hand: bool) -> CommandHistory:
+    def by_source(self, by_hand: bool) -> CommandHistory:
         """Return it with an operator or a policy, who goes on from the last command."""
         if by_hand is self.by_hand:
             return self
@@ -129,7 +129,7 @@ class CommandHistory:
             braked=frozenset(),
         )
 
-    def gone_out(self, at: ClockReading) -> CommandHistory:
+    def after_publication(self, at: ClockReading) -> CommandHistory:
         """Return it with the last command on the wire."""
         return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
@@ -170,7 +170,7 @@ class CommandHistory:
         if may_depart and not self.contract.is_lockstep and not by_timer:
             measured = measured_command(limits, measurements)
             if measured is not None:
-                kept = kept_of(limits, previous, measured)
+                kept = resumed_from(limits, previous, measured)
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
         return previous, False
@@ -188,11 +188,11 @@ class CommandHistory:
         last, left = self.in_force, self._left_alone(now)
         if last is None or not previous or all(left):
             return (), ()
-        goes_on = [
+        continues = [
             not gone and was == begins
             for gone, was, begins in zip(left, last, previous, strict=True)
         ]
-        return _where(goes_on, self.rate), _where(goes_on, self.acceleration)
+        return _where(continues, self.rate), _where(continues, self.acceleration)
 
     def unheeded(
         self, limits: Limits, measurements: Sequence[Measurement], now: ClockReading
@@ -218,7 +218,7 @@ class CommandHistory:
         An angle that wraps goes by the number nearest to what is in force, within its bounds: a
         driver that reads less than it has turned must not be sent back by whole turns.
         """
-        known = known_of(limits, measurements, self._since_sent(now))
+        known = known_state(limits, measurements, self._since_sent(now))
         last = self.in_force or known
         return tuple(
             short_way(value, was, *bounds) if i in limits.angles else value
@@ -301,4 +301,4 @@ def sooner(safety: Safety) -> float:
 
 def _recent(contract: Contract) -> Recent | None:
     """Return the memory of what was sent, if a rule asks for it."""
-    return Recent(looks_back(contract)) if contract.safety.of(Workspace) else None
+    return Recent(history_span(contract)) if contract.safety.of(Workspace) else None

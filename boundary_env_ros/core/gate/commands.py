@@ -150,10 +150,10 @@ def admitted_action(
     """
     left = as_action(groups, command, previous)
     admitted: list[float] = []
-    taken = 0
+    offset = 0
     for group, values, part in _slices(groups, asked):
-        rest = left[taken : taken + group.action_size]
-        taken += group.action_size
+        rest = left[offset : offset + group.action_size]
+        offset += group.action_size
         if group.kind is ActionKind.CONTINUOUS and group.wrap and previous:
             meant = turned(group, values, previous[part])
             rest = tuple(
@@ -181,10 +181,10 @@ def _slices(
     groups: Sequence[ActionSpec], action: Vector
 ) -> Iterator[tuple[ActionSpec, Vector, slice]]:
     """Yield each group with its part of the action, and which part of the command is its own."""
-    taken = 0
+    offset = 0
     for group, part in slices_of(groups):
-        yield group, action[taken : taken + group.action_size], part
-        taken += group.action_size
+        yield group, action[offset : offset + group.action_size], part
+        offset += group.action_size
 
 
 def _difference(
@@ -257,7 +257,7 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
     raise TypeError(f'No command is written to such a source (got {group.source}).')
 
 
-def said_besides(group: ActionSpec, message: Any) -> str:
+def extra_content(group: ActionSpec, message: Any) -> str:
     """
     Return what a command message says besides the command of its group; empty if nothing.
 
@@ -273,22 +273,24 @@ def said_besides(group: ActionSpec, message: Any) -> str:
 
     """
     zeros = message_fields(group, (0.0,) * group.size)
-    for path, value in _besides(message, zeros, ''):
+    for path, value in _other_values(message, zeros, ''):
         if path == 'header.frame_id':
             if value != group.frame:
                 return f'{path} {value!r} (expected {group.frame!r})'
-        elif not path.startswith('header.') and not _says_nothing(path, value):
+        elif not path.startswith('header.') and not _is_default(path, value):
             return f'{path} {value!r} (expected none, since the contract does not command it)'
     return ''
 
 
-def _says_nothing(path: str, value: Any) -> bool:
+def _is_default(path: str, value: Any) -> bool:
     if hasattr(value, '__len__') and not isinstance(value, (str, bytes)):
         return not any(value)  # an array of fixed size is never empty
     return not value or (path.endswith('.w') and value == 1)
 
 
-def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _other_values(
+    message: Any, fields: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, Any]]:
     """Yield the values of a message that are not in some fields, each with its path."""
     for slot in message.__slots__:
         name = slot.lstrip('_')
@@ -298,13 +300,13 @@ def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[t
         known, path = fields.get(name, {}), f'{prefix}{name}'
         if isinstance(known, list) and known and isinstance(known[0], Mapping):
             for i, (item, inner) in enumerate(zip(value, known, strict=False)):
-                yield from _besides(item, inner, f'{path}[{i}].')
+                yield from _other_values(item, inner, f'{path}[{i}].')
             if len(value) > len(known):
                 yield path, f'{len(value)} elements'
         elif not isinstance(known, Mapping):
             continue
         elif hasattr(value, '__slots__') and not isinstance(value, (str, bytes)):
-            yield from _besides(value, known, f'{path}.')
+            yield from _other_values(value, known, f'{path}.')
         else:
             yield path, value
 

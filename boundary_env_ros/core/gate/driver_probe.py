@@ -70,7 +70,7 @@ class DriverProbe:
         Measured timeout of each group of the action, seconds; NaN where none was measured.
     why
         Why it failed.
-    held_back
+    blocked_by
         What asks for a stop before the first command.
 
     """
@@ -81,7 +81,7 @@ class DriverProbe:
     began: bool = False
     phase: Phase = Phase.MOVING
     why: str = ''
-    held_back: str = ''
+    blocked_by: str = ''
 
     @classmethod
     def begun(cls, contract: Contract, now: ClockReading) -> DriverProbe:
@@ -115,7 +115,7 @@ class DriverProbe:
             command[part] = group.driver_timeout_probe
         return tuple(command)
 
-    def looked(
+    def after_measurement(
         self, measured: Vector | None, emitted: int | None, now: ClockReading
     ) -> DriverProbe:
         """
@@ -132,10 +132,12 @@ class DriverProbe:
 
         """
         if emitted is not None and not self.began:
-            return replace(self, began=True, since=emitted).looked(measured, emitted, now)
+            return replace(self, began=True, since=emitted).after_measurement(
+                measured, emitted, now
+            )
         passed = (now.steady - self.since) / NANOSECONDS
         if self.phase is Phase.SILENT:
-            return self._listened(measured, passed)
+            return self._after_silence(measured, passed)
         if (
             emitted is not None
             and measured is not None
@@ -146,13 +148,13 @@ class DriverProbe:
         if not self.began and passed > _BEGINS:
             return self.failed(
                 f'it could not begin within {_BEGINS:g} s '
-                f'({self.held_back or "the feedback is missing"})'
+                f'({self.blocked_by or "the feedback is missing"})'
             )
         if self.began and passed > _FOLLOWS:
             return self.failed(f'the robot did not follow the probe within {_FOLLOWS:g} s')
         return self
 
-    def _listened(self, measured: Vector | None, passed: float) -> DriverProbe:
+    def _after_silence(self, measured: Vector | None, passed: float) -> DriverProbe:
         timeouts = list(self.timeouts)
         for index, group, part in self._parts:
             if not math.isnan(timeouts[index]):

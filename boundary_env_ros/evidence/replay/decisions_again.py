@@ -111,7 +111,9 @@ class DecisionsInstead:
         again = self._judge.again(then, output)
         self._recorded = then.command or self._recorded
         if output.command:
-            self._sent = sent.after(output, then.trigger, now).gone_out(then.commanded or now)
+            self._sent = sent.after(output, then.trigger, now).after_publication(
+                then.commanded or now
+            )
             self._stopped = output.verdict is Verdict.STOPPED
         elif then.command:
             self._sent = CommandHistory.of(self._contract)

@@ -24,14 +24,15 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
-from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.explain import details, sentence, worst_of
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
+    CommandPublished,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Event,
     ForeignCommand,
     Measured,
@@ -41,10 +42,9 @@ from boundary_env_ros.core.gate.gate_events import (
     Tick,
     Tighten,
     TimerStarted,
-    WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.publishers import Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.gate.other_publishers import OtherPublishers, relied_on, ReliedOnTopic
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.document_rules import published
 from boundary_env_ros.core.records.decision import (
@@ -234,7 +234,7 @@ class SafetyGate(ContractNode):
             group.name: commands(String, group.topic, names.RECORD, {'data': group.name})
             for group in contract.documents
         }
-        self._others = Publishers(
+        self._others = OtherPublishers(
             self.get_fully_qualified_name(),
             commands=self._commanded,
             relied_on=self._relied_on(),
@@ -389,7 +389,7 @@ class SafetyGate(ContractNode):
     def _poll(self, listener: Listener) -> None:
         """Read what waits of one topic for all that go by it."""
         now = self.clock.now()
-        self._others.heard(listener.inputs[0].topic, now.steady)
+        self._others.received(listener.inputs[0].topic, now.steady)
         for item, reading in chain(listener.poll_each(), listener.poll_newest()):
             if reading.problem and self._repeated.due((item.topic, reading.problem)):
                 self.get_logger().error(f'{item.topic}: {reading.problem}')
@@ -424,9 +424,9 @@ class SafetyGate(ContractNode):
         status, now = from_bytes(EpisodeStatus, data), self.clock.now()
         before = self.gate.state.name
         if status.declared_by != _RECORDER:
-            self._others.heard(names.EPISODE_STATUS, now.steady)
+            self._others.received(names.EPISODE_STATUS, now.steady)
         self._catch_up()
-        self._send(self.gate.apply(EpisodeTold(status=status, now=now)))
+        self._send(self.gate.apply(EpisodeStatusReceived(status=status, now=now)))
         if self.gate.state.name is not before:
             self._publish_status()
 
@@ -486,7 +486,7 @@ class SafetyGate(ContractNode):
         status = from_bytes(GateStatus, data)
         own = status.stamp is not None and status.stamp.steady in self._own_statuses
         if not own and status.state is not GateState.INACTIVE:
-            self._others.met_twin(self.clock.now().steady)
+            self._others.duplicate_seen(self.clock.now().steady)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -510,7 +510,7 @@ class SafetyGate(ContractNode):
             if not self._logged.due((result.outcome, result.rule)):
                 continue
             names = self.contract.command_dimensions
-            words = sentence(result, names, others, came(result, decision, self.contract))
+            words = sentence(result, names, others, details(result, decision, self.contract))
             grave = result.outcome in (Verdict.STOPPED, Verdict.REJECTED)
             # An episode ends, and a gate is deactivated, because it was told to.
             if grave and result.reason not in (Reason.EPISODE_OVER, Reason.DEACTIVATED):
@@ -532,7 +532,7 @@ class SafetyGate(ContractNode):
                     high=limits.high[part],
                 )
                 output.publish(message_fields(group, values), commanded.ros.nanoseconds)
-            self.gate.apply(WentOut(now=commanded))
+            self.gate.apply(CommandPublished(now=commanded))
             decision = replace(decision, commanded=commanded)
         at = (decision.commanded or self.clock.now()).ros.nanoseconds
         for name, text in published(decision).items():
@@ -561,11 +561,11 @@ class SafetyGate(ContractNode):
             groups=[group.name for group in self.contract.action],
             decisions=self._tally,
             latest=self._latest,
-            unheard=self._unheard(),
+            undelivered=self._undelivered_commands(),
         )
         self._latest = 0.0
 
-    def _unheard(self) -> str:
+    def _undelivered_commands(self) -> str:
         """Return, and log, which commands of an armed gate reach no driver, and why."""
         held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
         if self.contract.is_lockstep or not held:
@@ -598,43 +598,43 @@ class SafetyGate(ContractNode):
 
     # Other publishers ----------------------------------------------------------------------------
 
-    def _relied_on(self) -> dict[str, ReliedOn]:
+    def _relied_on(self) -> dict[str, ReliedOnTopic]:
         """Return the topics that the gate goes by."""
         contract, found = self.contract, relied_on(self.contract)
         if contract.is_lockstep:
             patience = None
-            found[names.SIM_STEP_RESPONSE] = ReliedOn()
+            found[names.SIM_STEP_RESPONSE] = ReliedOnTopic()
         else:
             patience = contract.safety.environment_timeout
-        found[names.EPISODE_STATUS] = ReliedOn(patience=patience, beside=_RECORDER)
+        found[names.EPISODE_STATUS] = ReliedOnTopic(patience=patience, beside=_RECORDER)
         return found
 
     def _check_publishers(self) -> None:
         """Look for publishers that there must not be, and for one that there must be."""
         found = {topic: self._found(topic) for topic in self._others.topics}
-        intruders = self._others.intruders(found, self.clock.now().steady)
+        unexpected = self._others.unexpected(found, self.clock.now().steady)
         stop = self.contract.safety.emergency_stop
-        unheard = stop and not self._found(stop, STOP_TYPE)
+        unpublished = stop and not self._found(stop, STOP_TYPE)
         self.gate.apply(
             PublishersSeen(
-                foreign_commands=len(intruders.commands),
+                foreign_commands=len(unexpected.commands),
                 foreign_publishers=tuple(
                     ForeignPublishers(topic=topic, count=count)
-                    for topic, count in intruders.beyond.items()
+                    for topic, count in unexpected.beyond.items()
                 ),
-                unpublished=self.resolve_topic_name(stop) if unheard else '',
+                unpublished=self.resolve_topic_name(stop) if unpublished else '',
                 now=self.clock.now(),
             )
         )
-        for topic, name in intruders.commands:
+        for topic, name in unexpected.commands:
             if self._repeated.due((topic, name)):
                 self.get_logger().error(
                     f'Another publisher on {topic} (expected the gate alone, got {name}). '
                     'Stop it: what it sends passes no gate.'
                 )
-        for topic, there in intruders.relied_on.items():
+        for topic, there in unexpected.relied_on.items():
             if self._repeated.due((topic, *there)):
-                most = len(there) - intruders.beyond[topic]
+                most = len(there) - unexpected.beyond[topic]
                 self.get_logger().error(
                     f'Too many publishers on {topic} (expected {most}, got '
                     f'{", ".join(sorted(there))}). Stop the others: the gate cannot tell which '
@@ -657,7 +657,7 @@ class SafetyGate(ContractNode):
         if not self._active or self._winding_down:
             return
         now = self.clock.now()
-        news = self._others.overheard(topic, now.steady)
+        news = self._others.foreign_command(topic, now.steady)
         if news or answers:
             decisions = self.gate.apply(ForeignCommand(now=now), self.clock.now)
             self._send(decisions)

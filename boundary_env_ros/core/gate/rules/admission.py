@@ -25,7 +25,7 @@ from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
-#: How far the sequence of a request may be ahead of the last that was heard; others got lost.
+#: How far the sequence of a request may be ahead of the last that was accepted; others got lost.
 MOST_SKIPPED = 1000
 
 
@@ -33,10 +33,10 @@ MOST_SKIPPED = 1000
 DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
 
 #: Rules that refuse a request before it counts as one of the holder of the lease.
-_OF_STRANGERS = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOCUMENT})
+_OF_UNAUTHORIZED = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOCUMENT})
 
 #: Rules by which the number of a request is not used up.
-_UNUSED = _OF_STRANGERS | {'age', DOCUMENT_RATE}
+_UNUSED = _OF_UNAUTHORIZED | {'age', DOCUMENT_RATE}
 
 #: What the operator's switch reads at least while it is held.
 HELD = 0.5
@@ -48,14 +48,14 @@ LAST_STEP = 2**64 - 1
 @frozen
 class Lease:
     """
-    The right to be heard, for one client in one episode.
+    The right to command, for one client in one episode.
 
     Attributes
     ----------
     lease_id, holder, episode_id
         Whose it is, and for what.
     last_sequence
-        Sequence of the last request that was heard.
+        Sequence of the last request that was accepted.
     last_step
         The last step that was acted on.
 
@@ -136,7 +136,8 @@ def authority(
 def not_accepted(results: Iterable[RuleResult]) -> bool:
     """Return whether a request is refused as none of the holder of the lease, in its turn."""
     return any(
-        result.outcome is Verdict.REJECTED and result.rule in _OF_STRANGERS for result in results
+        result.outcome is Verdict.REJECTED and result.rule in _OF_UNAUTHORIZED
+        for result in results
     )
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is: out of it nothing is heard, and while the others act the robot is held."""
+"""Whose turn it is: out of it requests are refused, and while the others act the robot is held."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def _silence(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleR
 def _overruns(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleResult, ...]:
     """Stop when too many of the last requests of the policy were over the latency budget."""
     rule, count = limits.safety.overruns, inputs.overruns
-    asks = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)
-    if rule is None or not asks or count <= rule.exceeded:
+    by_policy = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+    if rule is None or not by_policy or count <= rule.exceeded:
         return ()
     numbers = float(count), float(rule.exceeded), f'of {rule.of} requests'
     return (_SLOW.result('', *numbers),)

@@ -61,10 +61,10 @@ class Recent:
             extremes = ((at, tuple(map(most, *between))) for most in (min, max))
             sent = (*sent[:-_AT_ONCE], *extremes, sent[-1])
         oldest = at - round(self.seconds * NANOSECONDS)
-        gone = 0
-        while len(sent) > gone + 1 and sent[gone + 1][0] <= oldest:
-            gone += 1
-        return Recent(self.seconds, sent[gone:])
+        expired = 0
+        while len(sent) > expired + 1 and sent[expired + 1][0] <= oldest:
+            expired += 1
+        return Recent(self.seconds, sent[expired:])
 
     def forgotten(self) -> Recent:
         """Return none of them: the robot does what its driver says."""
@@ -160,8 +160,8 @@ def under_way(
     instants = sorted(times)
     way = 0.0
     for begin, end in pairwise(instants):
-        held = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
-        way += _way(_left(spans, begin, braking), held, braking, end - begin)
+        commanded = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
+        way += _way(_left(spans, begin, braking), commanded, braking, end - begin)
     last = max(sent[-1][1], 0.0) if sent else 0.0
     return PendingMotion(
         way=way,

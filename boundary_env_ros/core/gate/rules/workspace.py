@@ -279,7 +279,7 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
         return
     for place in limits.of(Workspace):
         least, by_timer = inputs.previous_command, inputs.trigger is Trigger.TIMER
-        course = _Course.of(limits, inputs, place, hold=_until_next_look(limits))
+        course = _Course.of(limits, inputs, place, hold=_until_next_check(limits))
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
             continue
         if not by_timer:
@@ -288,7 +288,7 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
                 continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
-            yield _NO_ROOM.result('', gap.distance, gap.kept, place.unit[0])
+            yield _NO_ROOM.result('', gap.distance, gap.required, place.unit[0])
 
 
 def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
@@ -307,7 +307,7 @@ def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> N
             _slow_down(limits, inputs, shaped, course, rule, dimensions)
 
 
-def looks_back(contract: Contract) -> float:
+def history_span(contract: Contract) -> float:
     """Return for how many seconds a command that is in force no more still matters."""
     safety, low, high = contract.safety, contract.flat('low'), contract.flat('high')
     return max(
@@ -320,7 +320,7 @@ def looks_back(contract: Contract) -> float:
     )
 
 
-def _until_next_look(limits: Limits) -> float:
+def _until_next_check(limits: Limits) -> float:
     return limits.period if limits.lockstep else limits.safety.gate_period
 
 
@@ -358,16 +358,16 @@ def _slow_down(
     if not gap.missing:
         return
     passes = _most_that_passes(
-        lambda part: rule(_what_follows(limits, inputs, wanted, dimensions, part)).spare,
-        gap.spare,
+        lambda part: rule(_what_follows(limits, inputs, wanted, dimensions, part)).slack,
+        gap.slack,
     )
     for dimension in dimensions:
         if wanted[dimension] != 0.0:
-            numbers = passes * wanted[dimension], gap.distance, gap.kept
+            numbers = passes * wanted[dimension], gap.distance, gap.required
             shaped.limit(_NEARER, dimension, *numbers, course.place.unit[0])
 
 
-def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
+def _most_that_passes(slack: Callable[[float], float], at_most: float) -> float:
     """
     Return the greatest part of something that is not too much, on a grid of ``_PARTS``.
 
@@ -375,19 +375,19 @@ def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
 
     Parameters
     ----------
-    spare
+    slack
         What a part leaves to spare.
     at_most
         What all of it leaves, which is too little.
 
     """
     # Chandrupatla's method: a parabola through the last three where that is safe, else a half.
-    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, spare(0.0) + _ROUNDING)
+    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, slack(0.0) + _ROUNDING)
     share = 0.5
     while abs(across - here) > 1:
         part = here + round(share * (across - here))
         part = min(max(part, min(here, across) + 1), max(here, across) - 1)
-        found = spare(part / _PARTS) + _ROUNDING
+        found = slack(part / _PARTS) + _ROUNDING
         last, lasted = here, left
         if (found >= 0.0) is not (left >= 0.0):
             last, lasted, across, beyond = across, beyond, here, left
@@ -439,27 +439,27 @@ class _Gap:
 
     Attributes
     ----------
-    spare
-        ``distance`` less ``kept``.
+    slack
+        ``distance`` less ``required``.
     distance
         Of what is needed, from the boundary; less than 0 beyond it.
-    kept
+    required
         The distance that is to be kept.
 
     """
 
-    spare: float
+    slack: float
     distance: float
-    kept: float
+    required: float
 
     @classmethod
-    def of(cls, distance: float, kept: float) -> _Gap:
-        return cls(distance - kept, distance, kept)
+    def of(cls, distance: float, required: float) -> _Gap:
+        return cls(distance - required, distance, required)
 
     @property
     def missing(self) -> bool:
         """Return whether that is too near."""
-        return not self.spare >= -_ROUNDING
+        return not self.slack >= -_ROUNDING
 
 
 _ANY = _Gap(math.inf, math.inf, 0.0)
@@ -576,7 +576,7 @@ class _Course:
             if high is not None and not high - at - reach >= place.margin:
                 return False
         return all(
-            border.back is None and border.apart - reach >= max(border.kept)
+            border.back is None and border.apart - reach >= max(border.required)
             for border in self.borders
         )
 
@@ -645,7 +645,7 @@ class _Border:
     ----------
     polygon, at
         The polygon, and where the place is.
-    kept
+    required
         What is to be kept from each edge, in their order.
     apart
         Distance from the nearest place of an edge.
@@ -656,7 +656,7 @@ class _Border:
 
     polygon: Polygon
     at: Point
-    kept: Vector
+    required: Vector
     apart: float
     back: Point | None
 
@@ -674,18 +674,19 @@ class _Border:
         if apart >= _AT_THE_EDGE:
             back = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
         crossed = apart + _AT_THE_EDGE
-        kept = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
-        return cls(polygon, at, kept, apart, back)
+        required = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
+        return cls(polygon, at, required, apart, back)
 
     def gap(self, shape: Shape) -> _Gap:
         """Return how far what may be reached stays from it."""
         x, y = self.at
         farthest = max(math.hypot(a - x, b - y) for a, b in shape)
-        kept = max(self.kept)
-        if self.back is None and self.apart - farthest >= kept:
-            return _Gap.of(self.apart - farthest, kept)  # whatever its directions are
+        required = max(self.required)
+        if self.back is None and self.apart - farthest >= required:
+            return _Gap.of(self.apart - farthest, required)  # whatever its directions are
         gaps = [
-            _Gap.of(d, k) for d, k in zip(distances(shape, self.polygon), self.kept, strict=True)
+            _Gap.of(d, k)
+            for d, k in zip(distances(shape, self.polygon), self.required, strict=True)
         ]
         if self.back is not None:
             way = self.back

@@ -89,8 +89,8 @@ class Unlike:
         hints = hints_of(cls)
         unknown = {name: _unknown(hint) for name, hint in hints.items() if name not in present}
         for each in fields(cls):
-            given = (each.default, each.default_factory) != (MISSING, MISSING)
-            known = given and unknown.get(each.name) is not MISSING
+            has_default = (each.default, each.default_factory) != (MISSING, MISSING)
+            known = has_default and unknown.get(each.name) is not MISSING
             lacks = each.name in unknown and each.name not in _SAYS_NO
             if lacks and (self.exact or not known):
                 why = 'which its format has' if known else 'without which it means nothing'

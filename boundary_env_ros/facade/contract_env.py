@@ -87,7 +87,7 @@ class ContractEnv:
         self._world_name, self._world_arguments = world, world_arguments
         by_recorder = world == 'ros' and self.contract.recorder_required
         recorded = by_recorder or world_arguments.get('record') is not None
-        self._keep = FirstStep(self._loaded, first_step, recorded=recorded)
+        self._first_step = FirstStep(self._loaded, first_step, recorded=recorded)
         self._full_info = full_info
         self._world: World | None = None
         self._callbacks: tuple[tuple[EventKind | str | None, Callback], ...] = ()
@@ -170,7 +170,7 @@ class ContractEnv:
         """Return the observation after the last of an agent's results."""
         images = self._images.setdefault(agent, {})
         for result in results:
-            self._keep(result.transition)
+            self._first_step(result.transition)
             self._results[agent] = result
             images.update(result.images)
         return observation_values(self.contract, results[-1].transition.after, images)

@@ -27,7 +27,7 @@ from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.steps import StepResult
 
 #: How often a wait looks whether it is to be given up, seconds.
-_LOOK = 0.02
+_POLL = 0.02
 
 
 class Inference:
@@ -154,7 +154,7 @@ class Inference:
                     'Does it hang?'
                 )
             with suppress(futures.TimeoutError):
-                future.exception(timeout=_LOOK)
+                future.exception(timeout=_POLL)
         error = future.exception()
         if isinstance(error, BoundaryError):
             kind = PolicyLost if isinstance(error, PolicyLost) else PolicyFailed

@@ -77,9 +77,9 @@ _PARAMETERS = (
     *('describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters'),
     *('set_parameters', 'set_parameters_atomically', 'get_type_description'),
 )
-_ASKED_OF_A_LIFECYCLE = ('change_state', 'get_state')
+_LIFECYCLE_CALLS = ('change_state', 'get_state')
 _LIFECYCLE = (
-    *_ASKED_OF_A_LIFECYCLE,
+    *_LIFECYCLE_CALLS,
     *('get_available_states', 'get_available_transitions', 'get_transition_graph'),
 )
 
@@ -216,6 +216,6 @@ def _of_lifecycle(node: str, table: _Table) -> None:
     """Add what a lifecycle is asked and says, and who brings it up."""
     table.add(node, 'publishes', names.DIAGNOSTICS, f'{node}/transition_event')
     table.add(node, 'serves', *(f'{node}/{name}' for name in _LIFECYCLE))
-    table.add(_BRING_UP, 'calls', *(f'{node}/{name}' for name in _ASKED_OF_A_LIFECYCLE))
+    table.add(_BRING_UP, 'calls', *(f'{node}/{name}' for name in _LIFECYCLE_CALLS))
     # The node of `ros2 launch`, in the process that brings up, listens to what it starts.
     table.add(_BRING_UP, 'subscribes', f'{node}/transition_event')

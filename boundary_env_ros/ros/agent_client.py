@@ -58,7 +58,7 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.message_guard import most_of_request, Once
+from boundary_env_ros.ros.message_guard import most_of_request, Throttle
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -70,14 +70,14 @@ _SLICE = 0.05
 
 # A service is gone after so many seconds without it: while a successor is being discovered, it is
 # not ready for a moment.
-_GONE = 0.3
+_LOST_AFTER = 0.3
 
 #: The way out where no node is there.
 _START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
 _DRIVER = 'Start what publishes it, or look why it ended.'
 
 # For the last requests to reach the recorder, s; a reader that died acknowledges nothing.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
@@ -156,7 +156,7 @@ class AgentClient:
         self._sequence = 0
         self._last: StepResult | None = None
         self._deadline = self._since = self._log_from = 0.0
-        self._logged = Once(_AGAIN)
+        self._logged = Throttle(_AGAIN)
 
         self._own, self._node, self._authenticity = own, own.node, authenticity
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
@@ -248,7 +248,7 @@ class AgentClient:
         Of several agents in one world each must have asked before the world is reset. Where it is
         refused, the episode that runs goes on.
         """
-        self._log_from, self._logged = time.monotonic() + _QUICK, Once(_AGAIN)
+        self._log_from, self._logged = time.monotonic() + _QUICK, Throttle(_AGAIN)
         request = srv.BeginEpisode.Request(
             digest=self._digest,
             client=client or self.client,
@@ -462,16 +462,16 @@ class AgentClient:
         begun = time.monotonic()
         found = client.service_is_ready()
 
-        gone: float | None = None
+        lost_since: float | None = None
 
         def spin() -> None:
-            nonlocal gone
+            nonlocal lost_since
             self._spin(_SLICE)
             if not found or client.service_is_ready():
-                gone = None
-            elif gone is None:
-                gone = time.monotonic()
-            elif time.monotonic() - gone > _GONE:
+                lost_since = None
+            elif lost_since is None:
+                lost_since = time.monotonic()
+            elif time.monotonic() - lost_since > _LOST_AFTER:
                 # It said so when it ended; of one that was killed nothing is heard for a while.
                 raise LinkError(
                     f'The nodes were stopped (expected an answer of {service}, got none). {_START}'
@@ -622,8 +622,8 @@ class AgentClient:
                 if found == stamp:
                     return data
             # What newer ones have pushed out comes no more.
-            gone = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
-            if gone or time.monotonic() > until:
+            dropped = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
+            if dropped or time.monotonic() > until:
                 return None
             self._spin(0.01)
 
@@ -654,7 +654,7 @@ class AgentClient:
         """End a running episode of this client as ``abandoned``."""
         self.abandon()
         # What the recorder has not received yet would go with the publisher.
-        self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+        self._requests.wait_for_all_acked(Duration(seconds=_ACK_TIMEOUT))
 
     def give_up(self, client: str, why: str) -> None:
         """End what was begun of a reset for a client that failed; nothing of it is stepped."""

@@ -66,7 +66,7 @@ from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
 # For the last answers, s, and for one of the gate.
-_LAST_WORD, _GATE_ANSWERS = 2.0, 10.0
+_ACK_TIMEOUT, _GATE_ANSWERS = 2.0, 10.0
 
 # For a step that was answered by its ending to come back, before a reset is refused, s.
 _COMING_BACK = 1.0
@@ -160,7 +160,7 @@ class AgentServices:
             return
         world.close()
         with self._lock:
-            self._lock.wait_for(lambda: not self._calls, _LAST_WORD)
+            self._lock.wait_for(lambda: not self._calls, _ACK_TIMEOUT)
 
     @property
     def world(self) -> RosWorld:

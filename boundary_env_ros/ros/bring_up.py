@@ -38,7 +38,7 @@ _ANSWER = 0.2
 # one that runs must not be asked to be configured. One of them may be dead.
 _ASKED_OF_TWINS = 5
 # Between two looks at a process, s.
-_LOOK = 0.02
+_POLL = 0.02
 
 
 class Node(Protocol):
@@ -190,7 +190,7 @@ class BringUp(Closing):
                     f'The process of the node {each.place} ended (expected it to come up, got '
                     f'exit code {each.exit_code}).\n{each.last_words()}'.rstrip()
                 )
-        self._own.spin(_LOOK)
+        self._own.spin(_POLL)
 
 
 def _verb(transition: int) -> str:

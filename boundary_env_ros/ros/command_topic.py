@@ -118,7 +118,7 @@ class CommandTopic:
         if not is_longer and self.is_own(data, subscription):
             return
         self._replies.received(subscription)
-        differs = is_longer or self._words(data) != self._words(self._last)
+        differs = is_longer or self._without_stamp(data) != self._without_stamp(self._last)
         if self._found is not None:
             self._found.add(differs)
             return
@@ -132,14 +132,14 @@ class CommandTopic:
         differs = any(found)
         answers = differs and self._replies.due(time.monotonic_ns())
         if differs and not answers:
-            words = (
+            message = (
                 f'Who publishes on {self._topic} answers each stop, as a second gate does '
                 '(expected one gate). Stop one of the two.'
             )
-            self._logger.error(words, throttle_duration_sec=_AGAIN)
+            self._logger.error(message, throttle_duration_sec=_AGAIN)
         self._foreign(self._topic, answers)
 
-    def _words(self, data: bytes) -> bytes:
+    def _without_stamp(self, data: bytes) -> bytes:
         """Return what a message says beside its stamp, which comes first."""
         body = _body(data)
         return body[:2] + body[10:] if self._begins_with_stamp else body

@@ -48,7 +48,7 @@ from boundary_env_ros.ros.conversions import decoded, message_class, set_time, t
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import dispatch_rest, Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Once
+from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Throttle
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS
@@ -62,7 +62,7 @@ PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 LETS_GO = 10.0
 
 # For all that a node says last, s; a reader that was killed does not acknowledge it.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
@@ -76,7 +76,7 @@ _AGAIN = 10.0
 OFTEN = 0.1
 
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
-_LOOK = 5.0
+_POLL = 5.0
 _DIAGNOSE = 1.0
 
 
@@ -139,11 +139,11 @@ class ContractNode(LifecycleNode):
         super().__init__(name, **options)
         self._role = role
         self._peers: dict[str, str] = {}
-        self._logged_peers = Once(_AGAIN)
+        self._logged_peers = Throttle(_AGAIN)
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
-        self._asked_for: dict[str, QoSProfile] = {}
+        self._requested_qos: dict[str, QoSProfile] = {}
         self.declare(
             'contract',
             'warehouse_cart',
@@ -321,7 +321,7 @@ class ContractNode(LifecycleNode):
                 'contract, pacing and task version.'
             )
 
-    def _forget_gone_peers(self) -> None:
+    def _forget_lost_peers(self) -> None:
         """Forget the contracts of nodes that are no more in the graph."""
         there = {
             f'{info.node_namespace.rstrip("/")}/{info.node_name}'
@@ -463,7 +463,7 @@ class ContractNode(LifecycleNode):
             self._latch()
         except BoundaryError as error:
             self.get_logger().error(str(error))
-            self._let_go()
+            self._release()
             return Failure
         self.get_logger().info(
             f'configured with {self.contract.name} {self.contract.version}, '
@@ -474,7 +474,7 @@ class ContractNode(LifecycleNode):
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Act, unless a node in the namespace works under another contract."""
-        self._forget_gone_peers()
+        self._forget_lost_peers()
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
         if others:
             self.get_logger().error(
@@ -483,7 +483,7 @@ class ContractNode(LifecycleNode):
             )
             return Failure
         before = len(self._periodic)
-        self.every(_LOOK, self._check_qos)
+        self.every(_POLL, self._check_qos)
         self.every(_DIAGNOSE, self._diagnose)
         try:
             self.activate()
@@ -506,7 +506,7 @@ class ContractNode(LifecycleNode):
     @_reported
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the contract."""
-        self._let_go()
+        self._release()
         return Success
 
     @_reported
@@ -518,14 +518,14 @@ class ContractNode(LifecycleNode):
     # After an error the node is unconfigured, and may be configured again.
     on_error = on_shutdown
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._stop_timers()
         self._flush()
         self.cleanup()
         for destroy, entity in self._owned:
             destroy(entity)
         self._owned.clear()
-        self._asked_for.clear()
+        self._requested_qos.clear()
         self._loaded = None
 
     def rest(self) -> None:
@@ -538,11 +538,11 @@ class ContractNode(LifecycleNode):
         """Let go of everything before the process ends, whatever state the node is in."""
         self.rest()
         if self._loaded is not None:
-            self._let_go()
+            self._release()
 
     def _flush(self) -> None:
         """Wait for what was said last: a publisher that goes takes along what is not sent."""
-        deadline = time.monotonic() + _LAST_WORD
+        deadline = time.monotonic() + _ACK_TIMEOUT
         for publisher in self.publishers:
             left = max(0.0, deadline - time.monotonic())
             publisher.wait_for_all_acked(Duration(seconds=left))
@@ -611,12 +611,12 @@ class ContractNode(LifecycleNode):
             kind, topic, on_message, qos, raw=raw, rate=rate, most=most
         )
         if warn:
-            self._asked_for[made.topic_name] = qos
+            self._requested_qos[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)
 
     def _check_qos(self) -> None:
         """Say what is not heard, because its publisher offers less than is asked for."""
-        for topic, asked in self._asked_for.items():
+        for topic, asked in self._requested_qos.items():
             for info in self.get_publishers_info_by_topic(topic):
                 fits, why = qos_check_compatible(info.qos_profile, asked)
                 name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
@@ -651,9 +651,7 @@ class ContractNode(LifecycleNode):
         """Whether the node has the key of the boundary."""
         return self.authenticity is not None and self.authenticity.keyed
 
-    def add_service_of_ours(
-        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
-    ) -> None:
+    def add_own_service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
         """Make a service that only who has the key may call, until the cleanup."""
         assert self.authenticity is not None  # the node is being configured
         fault = self.authenticity.verifier_of_requests(self.resolve_service_name(name))

@@ -137,10 +137,10 @@ def dispatch_rest(
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
         return  # it is told that there is one, again and again
     for port in (*node.subscriptions, *node.services):
-        take_in = _answer if isinstance(port, Service) else dispatch
+        process = _answer if isinstance(port, Service) else dispatch
         for _ in range(most):
             try:
-                take_in(port, most)
+                process(port, most)
             except InvalidHandle:
                 break  # a message before ended it
             except Exception as error:  # noqa: BLE001 - whatever the bytes lead to

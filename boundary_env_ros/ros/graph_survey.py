@@ -26,7 +26,7 @@ Progress = Callable[[float, int, int], None]
 # Messages of a topic that wait while another one is being decoded.
 _DEPTH = 200
 # Seconds between two looks at the graph, and of one wait for messages.
-_LOOK, _WAIT = 0.5, 0.05
+_POLL, _WAIT = 0.5, 0.05
 
 
 def init_from_graph(
@@ -60,7 +60,7 @@ def init_from_graph(
         begin = next_poll = time.monotonic()
         while (now := time.monotonic()) - begin < seconds:
             if now >= next_poll:
-                next_poll = now + _LOOK
+                next_poll = now + _POLL
                 watch.poll()
                 progress(now - begin, *watch.size())
             own.executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))

@@ -39,7 +39,7 @@ LARGE = frozenset({'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', C
 _MOST_OF_SENSOR = 1 << 20
 
 # Seconds in which a topic or service is logged once.
-_ONCE = 5.0
+_LOG_PERIOD = 5.0
 
 # Seconds over which a budget is counted.
 _SPAN = 0.1
@@ -73,7 +73,7 @@ def most_of_sensor(kind: str) -> int:
     return 0 if kind in LARGE or kind == SCAN else _MOST_OF_SENSOR
 
 
-class Once:
+class Throttle:
     """
     Knows what was said lately; rclpy throttles by the line of code only.
 
@@ -86,17 +86,17 @@ class Once:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._said: dict[Hashable, float] = {}
+        self._last_due: dict[Hashable, float] = {}
 
     def due(self, what: Hashable) -> bool:
         """Return whether a thing is to be said now; if so, it has been."""
         now = time.monotonic()
-        said = self._said.get(what)
-        if said is not None and now - said < self._seconds:
+        last = self._last_due.get(what)
+        if last is not None and now - last < self._seconds:
             return False
-        if len(self._said) >= _MOST:
-            self._said.clear()
-        self._said[what] = now
+        if len(self._last_due) >= _MOST:
+            self._last_due.clear()
+        self._last_due[what] = now
         return True
 
 
@@ -143,7 +143,7 @@ class Incoming:
     def __init__(self, node: Any, first: Callable[[], None] = lambda: None) -> None:
         self._node, self._first = node, first
         self._refused: Counter[str] = Counter()
-        self._once = Once(_ONCE)
+        self._throttle = Throttle(_LOG_PERIOD)
         #: How many messages and requests were refused that bore no right authentication.
         self.forged = 0
 
@@ -324,7 +324,7 @@ class Incoming:
     def refuse(self, name: str, error: Exception | str, kind: str = '') -> None:
         """Count something that has arrived and could not be taken, and log it now and then."""
         self._refused[name] += 1
-        if not self._once.due((name, kind)):
+        if not self._throttle.due((name, kind)):
             return
         if isinstance(error, Exception) and not isinstance(error, BoundaryError):
             error = f'{traceback.format_exc(limit=-4)}\n'

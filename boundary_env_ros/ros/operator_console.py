@@ -35,7 +35,7 @@ from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
-_LOOK = 0.05
+_POLL = 0.05
 # For a node of a boundary to be found, s.
 _WAIT = 30.0
 # For a service to be found and to answer, s.
@@ -130,7 +130,7 @@ def attend(
     ):
 
         def spin() -> None:
-            own.spin(_LOOK)
+            own.spin(_POLL)
             raise_if_interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
@@ -229,7 +229,7 @@ class _Terminal:
         before = self._resets.get(agent)
         if status.state is EpisodeState.RESETTING and status.message not in self._deadlines:
             self._resets.pop(agent, None)
-            self._tell_waiting(agent, episode, status.message)
+            self._report_waiting(agent, episode, status.message)
         elif status.state is EpisodeState.RESETTING:
             *answered, until = self._answered
             if answered == [episode, status.message] and time.monotonic() < until:
@@ -262,7 +262,7 @@ class _Terminal:
             self._stopped ^= {status.agent}
             self._asked = None
 
-    def _tell_waiting(self, agent: str, episode: str, message: str) -> None:
+    def _report_waiting(self, agent: str, episode: str, message: str) -> None:
         """Say once what a reset waits for that no person can confirm."""
         if not message:
             return

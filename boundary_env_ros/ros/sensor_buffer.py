@@ -59,7 +59,7 @@ class SensorBuffer:
         for at in dict.fromkeys(item.at for item in listener.inputs):
             items = [item for item in listener.inputs if item.at == at]
             kind, topic = message_class(items[0].type), items[0].topic
-            asked = names.sensor(
+            qos = names.sensor(
                 Qos(
                     depth=max(item.qos.depth for item in items),
                     reliable=any(item.qos.reliable for item in items),
@@ -68,13 +68,13 @@ class SensorBuffer:
                 node.contract.pacing,
                 latched=any(item.name == TF_STATIC for item in items),
             )
-            keep = partial(self._keep, at, topic, header_stamp(kind) if lockstep else None)
+            store = partial(self._store, at, topic, header_stamp(kind) if lockstep else None)
             subscription = node.add_subscription(
-                kind, node.topic_of(agent, topic), with_info(_caller(keep, due)), asked, raw=True
+                kind, node.topic_of(agent, topic), with_info(_caller(store, due)), qos, raw=True
             )
-            self._subscriptions.append((subscription, asked.depth, keep))
+            self._subscriptions.append((subscription, qos.depth, store))
 
-    def _keep(
+    def _store(
         self,
         at: str,
         topic: str,
@@ -102,9 +102,9 @@ class SensorBuffer:
             Present time, ns.
 
         """
-        for subscription, depth, keep in self._subscriptions:
+        for subscription, depth, store in self._subscriptions:
             for taken in take(subscription, depth):
-                keep(*taken)
+                store(*taken)
         listener = self._listener
         for item, reading in chain(
             listener.poll_each(), listener.poll_newest(), listener.look_up(now)
@@ -136,10 +136,10 @@ class SensorBuffer:
 
 
 def _caller(
-    keep: Callable[[bytes, Any], bool], due: Callable[[], None]
+    store: Callable[[bytes, Any], bool], due: Callable[[], None]
 ) -> Callable[[bytes, Any], None]:
     def on_message(data: bytes, info: Any) -> None:
-        if keep(data, info):
+        if store(data, info):
             due()
 
     return on_message

@@ -30,7 +30,7 @@ from boundary_env_ros.storage.task_check import fitting_task
 from boundary_env_ros.terminal import one_line
 
 #: Between two looks at nodes and logs, s.
-_LOOK = 0.1
+_POLL = 0.1
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
 
@@ -208,7 +208,7 @@ def _watch(
     end, patience = float('inf'), declaring_time(contract)
     try:
         while time.monotonic() < end:
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
             raise_if_interrupted()
             gone = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
             for log in logs:

@@ -23,7 +23,7 @@ from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_wire import packed, receive
 
 # Between two looks for the parent, s.
-_LOOK = 0.5
+_POLL = 0.5
 
 #: Before the path of a script whose class is the plugin.
 FILE = 'file:'
@@ -98,7 +98,7 @@ def _vectors(argument: Any) -> Any:
 def _end_with(parent: int) -> None:
     """End this process when its parent is gone, also while the plugin is at work, or hangs."""
     while os.getppid() == parent:
-        time.sleep(_LOOK)
+        time.sleep(_POLL)
     os._exit(1)
 
 

@@ -31,7 +31,7 @@ from boundary_env_ros.testing.episode_checks import (
     Seen,
     step,
 )
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
+from boundary_env_ros.testing.verdicts import attempt, described, difference, fail, must_refuse
 
 _ROUNDING = 1e-9
 
@@ -86,7 +86,7 @@ class WholeEnvironmentTests(EnvironmentTests):
             env.close()
             again = attempt(env.close)
             if isinstance(again, Exception):
-                fail('to be closed twice without harm', told(again), where='close')
+                fail('to be closed twice without harm', described(again), where='close')
             must_refuse(env.reset, 'after it was closed', where='reset')
             must_refuse(
                 lambda: env.step(env.action_space.sample()), 'after it was closed', where='step'

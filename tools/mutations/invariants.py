@@ -374,7 +374,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A sensor that says that it has no estimate stops',
         NO_ESTIMATE,
-        'if not says(get(message)):',
+        'if not matches(get(message)):',
         'if True:',
         (_NO_ESTIMATE + 'a_gate_whose_rule_reads_it_stops_the_robot',),
     ),

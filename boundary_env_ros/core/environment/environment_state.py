@@ -33,8 +33,8 @@ from boundary_env_ros.frozen import frozen, replace
 #: What is published.
 Record: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus | ActuationEvidence
 #: What is asked of others.
-Asked: TypeAlias = ResetOutput | SimStepRequest
-Output: TypeAlias = Record | Asked
+WorldRequest: TypeAlias = ResetOutput | SimStepRequest
+Output: TypeAlias = Record | WorldRequest
 Outputs: TypeAlias = tuple[Output, ...]
 
 

@@ -167,7 +167,7 @@ class Resetting:
         The procedure.
     seed, sampled
         Seed of the episode, and what the task sampled from it.
-    asked
+    requested
         When the reset was asked for.
     angles
         By name of a field, which of its values are angles.
@@ -193,7 +193,7 @@ class Resetting:
     procedure: ResetProcedure
     seed: int
     sampled: tuple[NamedValues, ...]
-    asked: ClockReading
+    requested: ClockReading
     angles: Mapping[str, Collection[int]]
     options: str
     answer: WorldReset | None = None

@@ -82,7 +82,7 @@ def on_begin(state: EnvironmentState, event: BeginEpisode) -> Step:
         procedure=contract.episode.reset,
         seed=seed,
         sampled=sampled,
-        asked=now,
+        requested=now,
         angles={field.name: field.angles for field in contract.fields},
         options=options_text(options),
     )
@@ -154,10 +154,10 @@ def _next(
     state: EnvironmentState, reset: Resetting, now: ClockReading, confirmed_by: str = ''
 ) -> Step:
     """Go on to the next step of the reset, and say so where a person waits for that."""
-    asked_a_person = bool(reset.prompt)
+    is_prompted = bool(reset.prompt)
     reset, asked = reset.next(now, confirmed_by)
     state = replace(state, reset=reset)
-    announced = (status(state, now),) if asked_a_person else ()
+    announced = (status(state, now),) if is_prompted else ()
     state, outputs = proceed(state, now)
     return state, (*asked, *announced, *outputs)
 
@@ -260,7 +260,7 @@ def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
         tolerance=tolerances(reset.procedure),
         within_tolerance=not reset.wrong,
         confirmed_by=reset.confirmed_by,
-        duration=(now.steady - reset.asked.steady) / NANOSECONDS,
+        duration=(now.steady - reset.requested.steady) / NANOSECONDS,
     )
 
 
@@ -283,7 +283,7 @@ def check_deadlines(state: EnvironmentState, now: ClockReading) -> Step:
     why, deadline = reset.overdue(now, state.buffer.missing), reset.procedure.deadline
     if why and reset.delayed_by:
         why += f'; waiting for {reset.delayed_by}'
-    elif not why and (now.steady - reset.asked.steady) / NANOSECONDS > deadline:
+    elif not why and (now.steady - reset.requested.steady) / NANOSECONDS > deadline:
         missing = ', '.join(lacking(state, now)) or 'nothing'
         why = f'The reset timed out after {deadline:g} s (still missing: {missing})'
     return fail(state, why, now) if why else proceed(state, now)
@@ -322,7 +322,7 @@ def status(state: EnvironmentState, now: ClockReading) -> EpisodeStatus:
     stamped, reset = replace(state.episode, stamp=now), state.reset
     if reset is None:
         return stamped
-    if reset.prompt or (now.steady - reset.asked.steady) / NANOSECONDS < _QUICK:
+    if reset.prompt or (now.steady - reset.requested.steady) / NANOSECONDS < _QUICK:
         return replace(stamped, message=reset.prompt)
     missing = ', '.join(lacking(state, now))
     return replace(stamped, message=f'The reset waits for {missing}.' if missing else '')

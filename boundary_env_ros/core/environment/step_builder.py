@@ -174,8 +174,8 @@ def close_step(
 
 def ending_message(step: Transition, contract: Contract) -> str:
     """Return what is said of the ending of a step; empty if nothing is."""
-    said = {item.key: item.value for item in step.diagnostics}
-    if message := said.get(f'ending:{step.ending}', ''):
+    diagnostics = {item.key: item.value for item in step.diagnostics}
+    if message := diagnostics.get(f'ending:{step.ending}', ''):
         return message
     if step.ending == TIME_LIMIT:
         return time_is_over(contract.episode.time_limit)

@@ -48,7 +48,7 @@ _STATUS_PERIOD = 0.2
 _END_PATIENCE = 60.0
 _MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
 #: Whether the middleware stamps a message when it is taken; others stamp it when it came.
@@ -293,7 +293,7 @@ class Recorder(ContractNode):
         A signal often goes to all nodes at once; what the environment says last comes a moment
         after it.
         """
-        deadline = time.monotonic() + _LAST_WORD
+        deadline = time.monotonic() + _ACK_TIMEOUT
         while self._active and self.recording.episode_runs and time.monotonic() < deadline:
             time.sleep(_POLL_PERIOD)
             self._poll()
@@ -410,7 +410,7 @@ class Recorder(ContractNode):
         self.cleanup()
         self._publish_status()
         # A publisher that is destroyed takes with it what has not been sent yet.
-        self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+        self._status.wait_for_all_acked(Duration(seconds=_ACK_TIMEOUT))
 
     def _close(self) -> None:
         if self._closed:

@@ -82,17 +82,17 @@ from boundary_env_ros.ros.executors import dispatch, fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.message_guard import (
     most_of_sensor,
-    Once,
+    Throttle,
 )
 
 #: Seconds between two looks for publishers that there must not be.
-_LOOK = 0.25
+_POLL = 0.25
 
 #: Name of the node that speaks for an environment that died.
 _RECORDER = 'recorder'
 
 #: Seconds in which a rule is logged once.
-_ONCE = 1.0
+_LOG_PERIOD = 1.0
 
 #: Seconds in which each other publisher is logged once.
 _AGAIN = 10.0
@@ -211,7 +211,7 @@ class SafetyGate(ContractNode):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._own_statuses: deque[int] = deque(maxlen=_STATUSES)
-        self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
+        self._logged, self._repeated = Throttle(_LOG_PERIOD), Throttle(_AGAIN)
         domain = command_domain(self)
         commands = partial(CommandTopic, self, foreign=self._on_foreign, domain=domain)
         # On whose graph the topics of commands and documents are looked up.
@@ -279,7 +279,7 @@ class SafetyGate(ContractNode):
             (srv.OperatorCall, '~/loosen', self._on_loosen_service),
             (srv.OperatorCall, '~/probe_driver', self._on_probe_service),
         ):
-            self.add_service_of_ours(service, name, callback)
+            self.add_own_service(service, name, callback)
         for service, name, callback in (
             (Trigger, '~/emergency_stop', self._on_stop_service),
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
@@ -291,7 +291,7 @@ class SafetyGate(ContractNode):
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
         self.every(self.heartbeat(safety.gate_timeout), self._publish_status)
-        self.every(_LOOK, self._check_publishers)
+        self.every(_POLL, self._check_publishers)
         self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None

@@ -26,7 +26,7 @@ from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 # For so long the drive brakes before the cart is put elsewhere: it comes to rest from 0.9 m/s, s.
 _BRAKING = 0.6
 # By how much the world advances to see where the cart is, and how often it is looked at, s.
-_LOOK, _LOOKS = 0.02, 100
+_POLL, _POLLS = 0.02, 100
 # Where the cart's wheels stand on the floor: base_link is at their middle, m.
 _HEIGHT = 0.1
 # What the cart may be away from its place (m, rad) and from rest (m/s, rad/s).
@@ -182,8 +182,8 @@ class GazeboWorld:
         if goal:
             await self._server.place(goal, target.goal_x, target.goal_y, 0.0, 0.0)
         wrong = 'nothing new of it on ground_truth; look at the bridge'
-        for _ in range(_LOOKS):
-            await self._pass(_LOOK)
+        for _ in range(_POLLS):
+            await self._pass(_POLL)
             state = self._server.truth
             if state is None or state.at_ns <= before:
                 continue
@@ -191,7 +191,7 @@ class GazeboWorld:
             if not wrong:
                 return state
         raise SimulationFailed(
-            f'{entity} is not at rest in its place {_LOOKS * _LOOK:g} s of simulated time after '
+            f'{entity} is not at rest in its place {_POLLS * _POLL:g} s of simulated time after '
             f'it was put there (expected ({x:.2f}, {y:.2f}, {yaw:.2f}), got {wrong}).'
         )
 

@@ -149,7 +149,7 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
     for i, value in enumerate(command):
         low, high = limits.declared[i]
         if limits.reject_beyond[i] and not low <= value <= high:
-            least, most = limits.room(i, inputs.previous_command)
+            least, most = limits.bounds_at(i, inputs.previous_command)
             if not least <= value <= most:
                 bound = low if value < low else high
                 results.append(BEYOND.result('', value, bound, limits.unit[i], i, value))
@@ -179,7 +179,7 @@ def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = 
 def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> None:
     for i in limits.bounded:
         value = shaped.values[i]
-        low, high = limits.room(i, previous)
+        low, high = limits.bounds_at(i, previous)
         bound = min(max(value, low), high)
         if bound != value:
             shaped.limit(BOUNDS, i, bound, value, bound, limits.unit[i])

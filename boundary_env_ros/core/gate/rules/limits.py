@@ -187,7 +187,7 @@ class Limits:
             limits = (low, high, self.rate, self.acceleration, self.jerk)
             self.profile = MotionLimits(*(tuple(v[i] for i in self.profiled) for v in limits))
 
-    def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
+    def bounds_at(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """
         Return the least and the greatest value that a dimension may be sent to.
 

@@ -395,7 +395,7 @@ class AgentClient:
             return True
         readers = self._node.get_subscriptions_info_by_topic(self._requests.topic_name)
         return any(
-            reader.node_name == 'recorder' for reader in readers
+            reader.node_name == names.RECORDER for reader in readers
         ) and self._requests.get_subscription_count() >= len(readers)
 
     def _call_until_granted(

@@ -125,7 +125,7 @@ def attend(
     with (
         interrupts() as raise_if_interrupted,
         IsolatedNode(
-            'attending', domain_id=domain_id, namespace=namespace, listens_only=True
+            names.OPERATOR, domain_id=domain_id, namespace=namespace, listens_only=True
         ) as own,
     ):
 

@@ -109,7 +109,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
             type=f'boundary_env_ros/msg/{names.OWN_TOPICS[name].type}',
             latched=names.OWN_TOPICS[name].latched,
             foreign=False,
-            numbered=name in (names.TRANSITION, names.GATE_DECISION),
+            numbered=names.OWN_TOPICS[name].numbered,
         )
         for place, name in own_topics(contract).items()
     )

@@ -146,7 +146,7 @@ class BoundaryClient(Closing):
         )
 
         self._own = IsolatedNode(
-            'service_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
+            names.CLIENT, domain_id=domain_id, namespace=namespace, executor=fastest_executor
         )
         node = self._own.node
         self._clients = {

@@ -55,7 +55,7 @@ def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
 
     """
     refresh = _POLL if sys.stdout.isatty() else _LOG
-    own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
+    own = IsolatedNode(names.WATCH, domain_id=domain_id, namespace=namespace, listens_only=True)
     with interrupts() as raise_if_interrupted, own:
 
         def spin() -> None:

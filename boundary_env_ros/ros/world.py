@@ -53,9 +53,6 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 # For a simulated robot that is there to be found, and for what it is asked, s.
 _FOUND, _ANSWERED = 2.0, 10.0
 
-# The node that may be asked.
-_SIMULATED = 'simulated_robot'
-
 # Between two looks for an answer, s.
 _SLICE = 0.05
 
@@ -119,7 +116,7 @@ class RosWorld(World):
         self._contract = contract
         with ExitStack() as made:
             self._own = IsolatedNode(
-                'boundary_client',
+                names.POLICY,
                 domain_id=domain_id,
                 namespace=namespace,
                 parameters=(Parameter('use_sim_time', value=contract.sim_time),),
@@ -326,7 +323,7 @@ class RosWorld(World):
         client = self._asked
         if not client.service_is_ready():
             raise RequestRejected(
-                f'No node answers {method!r} (expected the node {_SIMULATED}, with a plugin, '
+                f'No node answers {method!r} (expected the node {names.ROBOT}, with a plugin, '
                 f'got no service {client.srv_name}).',
                 ResultCode.UNSUPPORTED,
             )
@@ -365,7 +362,7 @@ class RosWorld(World):
     def _find_plugin(self) -> None:
         """Ask a simulated robot what it can do, where there is one."""
         node, asked = self._own.node, self._asked
-        robot = (_SIMULATED, node.get_namespace())
+        robot = (names.ROBOT, node.get_namespace())
         # Of a world that was reset just now the node may not be discovered yet: wait for it once.
         undiscovered, self._undiscovered = self._undiscovered, False
         there = undiscovered or robot in node.get_node_names_and_namespaces()

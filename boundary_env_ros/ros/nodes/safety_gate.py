@@ -88,9 +88,6 @@ from boundary_env_ros.ros.message_guard import (
 #: Seconds between two looks for publishers that there must not be.
 _POLL = 0.25
 
-#: Name of the node that speaks for an environment that died.
-_RECORDER = 'recorder'
-
 #: Seconds in which a rule is logged once.
 _LOG_PERIOD = 1.0
 
@@ -423,7 +420,7 @@ class SafetyGate(ContractNode):
     def _on_episode(self, data: bytes) -> None:
         status, now = from_bytes(EpisodeStatus, data), self.clock.now()
         before = self.gate.state.name
-        if status.declared_by != _RECORDER:
+        if status.declared_by != names.RECORDER:
             self._others.received(names.EPISODE_STATUS, now.steady)
         self._catch_up()
         self._send(self.gate.apply(EpisodeStatusReceived(status=status, now=now)))
@@ -576,7 +573,7 @@ class SafetyGate(ContractNode):
             listening = [
                 info
                 for info in self._commanded[group.topic].get_subscriptions_info_by_topic(topic)
-                if info.node_name not in (self.get_name(), _RECORDER)
+                if info.node_name not in (self.get_name(), names.RECORDER)
             ]
             there = {info.topic_type for info in listening}
             problems += [
@@ -606,7 +603,7 @@ class SafetyGate(ContractNode):
             found[names.SIM_STEP_RESPONSE] = ReliedOnTopic()
         else:
             patience = contract.safety.environment_timeout
-        found[names.EPISODE_STATUS] = ReliedOnTopic(patience=patience, beside=_RECORDER)
+        found[names.EPISODE_STATUS] = ReliedOnTopic(patience=patience, beside=names.RECORDER)
         return found
 
     def _check_publishers(self) -> None:

@@ -297,7 +297,7 @@ class Runner:
 
     def _alternate(self, last: StepResult) -> None:
         """Infer, execute, infer: the robot has nothing new to do while the policy thinks."""
-        while not _over(last):
+        while not last.transition.over:
             prediction = self._infer(last)
             last = self._send(prediction, prediction.rows[: self._most])
 
@@ -311,7 +311,7 @@ class Runner:
         """
         prediction = self._infer(last)
         step = prediction.step + 1
-        while not _over(last):
+        while not last.transition.over:
             rows, skipped = spliced(prediction, step, self._most)
             if not rows:
                 self._drop()
@@ -324,9 +324,9 @@ class Runner:
             )
             on_result(last)
             last = self._send(prediction, rows, skipped=skipped, on_result=on_result)
-            if following and not _over(last):
+            if following and not last.transition.over:
                 prediction, step, last = self._follow(following[0], last)
-            elif not _over(last):
+            elif not last.transition.over:
                 # A stop cut the chunk short, before the next was asked for.
                 prediction = self._infer(last)
                 step = prediction.step + 1
@@ -338,7 +338,7 @@ class Runner:
 
         def on_result(result: StepResult) -> None:
             step = result.transition.id.step
-            if not asked and step >= begin and not _over(result):
+            if not asked and step >= begin and not result.transition.over:
                 asked.append(self._ask(result, end - step, running.rows[step - running.step :]))
 
         return on_result
@@ -439,12 +439,8 @@ class Runner:
         episode.steps += 1
         episode.total += transition.reward
         episode.transitions.append(transition)
-        if _over(result):
+        if result.transition.over:
             episode.ending, episode.declared_by = transition.ending, transition.declared_by
             episode.terminated, episode.truncated = transition.terminated, transition.truncated
         self._on_step(episode)
         return result
-
-
-def _over(result: StepResult) -> bool:
-    return result.transition.terminated or result.transition.truncated

@@ -65,7 +65,7 @@ from boundary_env_ros.storage.pixels import pixels_of
 # Of each camera, also in the queue while no call waits for them.
 _IMAGES_KEPT = 32
 
-# The longest that messages are let in without a look at what is waited for, s.
+# The longest that messages are dispatched without a check of what is waited for, s.
 _SLICE = 0.05
 
 # A service is gone after so many seconds without it: while a successor is being discovered, it is
@@ -91,7 +91,7 @@ _NUMBER = re.compile(r'\d[\d.]*(e[-+]\d+)?')
 
 #: Seconds until what was refused is asked for again.
 _ASK_AGAIN = 0.02
-#: Refusals of an arming that pass by themselves: the gate has not heard of the episode or of its
+#: Refusals of an arming that pass by themselves: the gate has not received the episode or its
 #: sensors yet, or still probes the drivers.
 _PASSING = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
@@ -162,7 +162,7 @@ class AgentClient:
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscriptions = []
         if sink is not None:
-            # Before the others: of what has come, a step is told before the ending it led to.
+            # Before the others: of what has come, a step is passed on before the ending it led to.
             self._subscriptions.append(
                 self._subscribe(names.GATE_DECISION, partial(self._on_other, GateDecision))
             )
@@ -193,7 +193,7 @@ class AgentClient:
 
     def _subscribe(self, topic: str, callback: Callable[..., None], qos: Any = None) -> Any:
         own, place = names.OWN_TOPICS[topic], self._named(topic)
-        # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
+        # What has waited is dispatched at once, and none of it is a flood: somebody waits for it.
         return self._own.incoming.listen(
             own.kind, place, callback, qos or own.qos, raw=True, authenticity=self._authenticity
         )
@@ -221,7 +221,7 @@ class AgentClient:
         self._sink(from_bytes(kind, data))
 
     def _note_environment(self, info: Any) -> None:
-        """Take note of a heartbeat of the environment; it may have waited to be let in."""
+        """Take note of a heartbeat of the environment; it may have waited to be dispatched."""
         arrived = info['received_timestamp']
         waited = max(0, time.time_ns() - arrived) / NANOSECONDS if arrived else 0.0
         self._environment_seen = max(self._environment_seen, time.monotonic() - waited)
@@ -472,7 +472,7 @@ class AgentClient:
             elif lost_since is None:
                 lost_since = time.monotonic()
             elif time.monotonic() - lost_since > _LOST_AFTER:
-                # It said so when it ended; of one that was killed nothing is heard for a while.
+                # It said so when it ended; of one that was killed nothing comes for a while.
                 raise LinkError(
                     f'The nodes were stopped (expected an answer of {service}, got none). {_START}'
                 )
@@ -549,8 +549,7 @@ class AgentClient:
     @property
     def running(self) -> bool:
         """Whether, as far as was delivered, an episode runs."""
-        last = None if self._last is None else self._last.transition
-        return last is not None and not (last.terminated or last.truncated)
+        return self._last is not None and not self._last.transition.over
 
     def _wait_for_transition(self, seconds: float) -> bool:
         safety = self._contract.safety
@@ -558,7 +557,7 @@ class AgentClient:
         if self._contract.is_lockstep:
             patience += self._contract.lockstep_deadline
         until = time.monotonic() + seconds
-        # Silence is judged by what has come, not by what was let in.
+        # Silence is judged by what has come, not by what was dispatched.
         self._own.drain()
         while not self._has_transition():
             now = time.monotonic()

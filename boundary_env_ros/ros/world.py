@@ -19,7 +19,6 @@ from rclpy.parameter import Parameter
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import ActionRequest
-from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
@@ -56,7 +55,7 @@ _FOUND, _ANSWERED = 2.0, 10.0
 # Between two looks for an answer, s.
 _SLICE = 0.05
 
-#: How long one agent of several is looked at before the next, s.
+#: How long one agent of several is polled before the next, s.
 _TURN = 0.02
 
 
@@ -216,7 +215,7 @@ class RosWorld(World):
         callbacks = {agent: each.on_result for agent, each in wanted.items()}
         in_turn = self._contract.agent_order and not (alone and requests)
         waits = self._up_to_next_turn if in_turn else self._open
-        # One of several is looked at for a moment; the others may have closed meanwhile.
+        # One of several is polled for a moment; the others may have closed meanwhile.
         patience = math.inf if len(running) == 1 else _TURN
         while waiting := waits(closed, requests):
             for agent in waiting:
@@ -273,7 +272,7 @@ class RosWorld(World):
         """Return who is waited for until an agent that runs has its turn, or all ended."""
         last = self._last(closed)
         steps = {agent: each.transition.id.step for agent, each in last.items()}
-        # Before this call; one of them may have told more than another.
+        # Before this call; one of them may have sent more than another.
         begun = max(
             results[0].transition.id.step - 1 if results else steps[agent]
             for agent, results in closed.items()
@@ -293,7 +292,7 @@ class RosWorld(World):
         waiting = [
             agent
             for agent, results in closed.items()
-            if not (results and _is_closed(results[-1].transition, requests.get(agent)))
+            if not (results and closed_by(results[-1].transition, requests.get(agent)))
         ]
         done = [len(results) for agent, results in closed.items() if agent not in waiting]
         if self._contract.is_lockstep or (requests and not done):
@@ -382,7 +381,7 @@ class RosWorld(World):
                 each.abandon()
 
     def close(self) -> None:
-        """End what runs as ``abandoned``; let go of node and context."""
+        """End what runs as ``abandoned``; release node and context."""
         if self._own.closed:
             return
         atexit.unregister(self.close)
@@ -390,10 +389,3 @@ class RosWorld(World):
             closing.callback(self._own.close)
             for each in self._clients.values():
                 closing.callback(each.close)
-
-
-def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:
-    """Return whether nothing is waited for after a transition."""
-    if request is None:
-        return transition.terminated or transition.truncated
-    return closed_by(transition, request)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds, slices_of
-from boundary_env_ros.core.contract.paths import split_call
+from boundary_env_ros.core.contract.paths import put, split_call
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory
 from boundary_env_ros.core.gate.rule_output import BEYOND, BOUNDS
 from boundary_env_ros.core.records.decision import RuleResult
@@ -354,17 +354,10 @@ def _nested(paths: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
         if function:
             angles.setdefault(inner, {})[function] = value
         else:
-            _put(tree, inner, value)
+            put(tree, inner, value)
     for path, named in angles.items():
-        _put(tree, path, quaternion(**named))
+        put(tree, path, quaternion(**named))
     return tree
-
-
-def _put(tree: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split('.')
-    for name in parents:
-        tree = tree.setdefault(name, {})
-    tree[last] = value
 
 
 def quaternion(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> dict[str, float]:

@@ -118,6 +118,11 @@ class Transition:
         return Observation(id=self.id, observed=self.closed, fields=self.after)
 
     @property
+    def over(self) -> bool:
+        """Return whether the episode ended with it."""
+        return self.terminated or self.truncated
+
+    @property
     def answer(self) -> GateDecision | None:
         """Return the decision that answered the action of this step; None if there is none."""
         known = 0 <= self.decision < len(self.decisions)

@@ -102,7 +102,7 @@ def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
     a message lacks, as one of a simulation in this process may, marks nothing.
     """
     marks = [
-        (getter(at) if at else _itself, mark.matches, places, mark.words.format(at or 'it'))
+        (getter(at), mark.matches, places, mark.words.format(at or 'it'))
         for mark in MARKS
         for at, places in _places(mark, kind, paths).items()
     ]
@@ -123,10 +123,6 @@ def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
         return values, why
 
     return check
-
-
-def _itself(message: Message) -> Message:
-    return message
 
 
 def _places(mark: Mark, kind: str, paths: Sequence[str]) -> dict[str, list[int]]:

@@ -219,7 +219,7 @@ def _run(options: SimpleNamespace) -> int:
             except BoundaryError as error:
                 failure = str(error)
             except KeyboardInterrupt:
-                caught.append(signal.SIGINT)  # behind the one that was heard, if one was
+                caught.append(signal.SIGINT)  # behind the one that came first, if one did
         progress.done()
     if options.as_json:
         print_json(

@@ -25,7 +25,7 @@ _WHO = Struct('<B7sQ')
 _TAG_SIZE = 32
 _SIZE = _WHO.size + _TAG_SIZE
 
-# Plain little-endian CDR: what the field is before it is filled in, and its length afterwards. The
+# Text little-endian CDR: what the field is before it is filled in, and its length afterwards. The
 # third and fourth byte of a message are the middleware's.
 _LITTLE_ENDIAN, _OPTIONS = b'\0\1', 4
 #: The field while it is empty.
@@ -128,7 +128,7 @@ class Verifier:
     """
     Tells the messages of a topic, or the requests of a service, that bear a right authentication.
 
-    The numbers of a sender increase. One that was not heard yet begins at most 10 s before the
+    The numbers of a sender increase. One that is new begins at most 10 s before the
     newest number of its role, and before the receiver: what a sender said that is gone cannot be
     sent again. No number is more than 10 s ahead of the receiver's clock.
 
@@ -137,7 +137,7 @@ class Verifier:
     key, name
         As of :class:`Sealer`.
     since
-        Since when the receiver hears, system time, ns.
+        Since when the receiver listens, system time, ns.
     calls
         Of calls, which name no episode: one that was made before that, or more than 10 s ago, is
         refused: it was kept, or recorded.
@@ -201,7 +201,7 @@ class Verifier:
                 f'its number was used (expected one after {after}, got {number}). It was recorded '
                 'and sent again, its sender was silent since, or its clock is behind.'
             )
-        # The order of the dictionary is that in which senders were heard last.
+        # The order of the dictionary is that of the last message of each sender.
         self._last.pop((role, sender), None)
         self._last[role, sender] = number
         if len(self._last) > _MOST:

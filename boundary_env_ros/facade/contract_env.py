@@ -110,7 +110,7 @@ class ContractEnv:
 
     def close(self) -> None:
         """
-        End the episodes that run as ``abandoned``, and let go of the world.
+        End the episodes that run as ``abandoned``, and release the world.
 
         Other environments are not touched.
         """
@@ -216,7 +216,7 @@ class ContractEnv:
         return stop
 
     def _listen(self) -> None:
-        """Have the world tell its events, once there is one and a callback."""
+        """Have the world pass on its events, once there is one and a callback."""
         if self._world is not None and self._callbacks:
             self._world.listen(self._on_event)
 

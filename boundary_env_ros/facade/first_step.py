@@ -13,13 +13,13 @@ from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import new_run, RunFolder
 
-#: Contracts of which this process has kept a step, by digest.
+#: Contracts of which this process has written a step, by digest.
 _written: set[str] = set()
 
 
 class FirstStep:
     """
-    Keeps the first step that it is told, as ``first_transition.json``, beside the contract.
+    Writes the first step that it is given, as ``first_transition.json``, beside the contract.
 
     ``boundary-env audit first_transition.json`` then audits that one step, before any result is
     believed. Where the folder is said on the terminal.

@@ -37,7 +37,7 @@ _ANSWER = 0.2
 # How often the state is asked for where the graph has two nodes of a name: either may answer, and
 # one that runs must not be asked to be configured. One of them may be dead.
 _ASKED_OF_TWINS = 5
-# Between two looks at a process, s.
+# Between two polls of a process, s.
 _POLL = 0.02
 
 
@@ -135,8 +135,8 @@ class BringUp(Closing):
 
     def _asked(self, node: Node, transition: int, deadline: float) -> tuple[Any, str] | None:
         """Ask a node for a transition, unless it is where that leads; return what will answer."""
-        # In this order: a node that tells its state has found the client before, too, so that one
-        # request for the transition is enough.
+        # In this order: a node that answers with its state has found the client before, too, so
+        # that one request for the transition is enough.
         client = self._client(ChangeState, f'{node.place}/change_state')
         state = self._state(node, f'was to {_verb(transition)}', deadline)
         if state.id == _GOALS.get(transition):

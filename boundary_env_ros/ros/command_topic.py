@@ -18,7 +18,7 @@ from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_writer, time_fields
 from boundary_env_ros.ros.executors import dispatch
 
-# Messages of each subscription that are let in before they are answered.
+# Messages of each subscription that are dispatched before they are answered.
 _AT_ONCE = 64
 
 # Seconds in which a second gate is logged once.

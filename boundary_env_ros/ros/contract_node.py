@@ -58,7 +58,7 @@ Failure = TransitionCallbackReturn.FAILURE
 #: Variable with the process id of a parent without which a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
-#: Seconds that DDS may take to let go of a node that has ended; then the process ends without it.
+#: Seconds that DDS may take to release a node that has ended; then the process ends without it.
 LETS_GO = 10.0
 
 # For all that a node says last, s; a reader that was killed does not acknowledge it.
@@ -72,10 +72,10 @@ RATE = 1000.0
 _MOST_PEERS, _LONGEST_PEER = 1000, 500
 _AGAIN = 10.0
 
-#: A period shorter than this, s, makes heartbeats and looks at deadlines no more frequent.
+#: A period shorter than this, s, makes heartbeats and checks of deadlines no more frequent.
 OFTEN = 0.1
 
-# Seconds between two looks for publishers that are not heard, and between two diagnostics.
+# Seconds between two checks for publishers whose QoS does not fit, and between two diagnostics.
 _POLL = 5.0
 _DIAGNOSE = 1.0
 
@@ -225,7 +225,7 @@ class ContractNode(LifecycleNode):
         return super().create_publisher(msg_type, topic, qos_profile, **_silent(options))
 
     def create_lifecycle_publisher(self, *arguments: Any, **options: Any) -> Any:
-        """Create a publisher that is heard while the node is active, without events."""
+        """Create a publisher that sends while the node is active, without events."""
         return super().create_lifecycle_publisher(*arguments, **_silent(options))
 
     def create_service(
@@ -242,7 +242,7 @@ class ContractNode(LifecycleNode):
     def add_on_set_parameters_callback(
         self, callback: Callable[[list[Parameter]], SetParametersResult]
     ) -> None:
-        """Have parameters looked at, behind the guard of the node."""
+        """Have parameters checked, behind the guard of the node."""
         super().add_on_set_parameters_callback(self.incoming.parameters(callback))
 
     def _on_clock_parameter(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -511,7 +511,7 @@ class ContractNode(LifecycleNode):
 
     @_reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop acting and let go of everything."""
+        """Stop acting and release everything."""
         self.finish()
         return Success
 
@@ -615,7 +615,7 @@ class ContractNode(LifecycleNode):
         return self.own(self.destroy_subscription, made)
 
     def _check_qos(self) -> None:
-        """Say what is not heard, because its publisher offers less than is asked for."""
+        """Log what is not received, because its publisher offers less than is asked for."""
         for topic, asked in self._requested_qos.items():
             for info in self.get_publishers_info_by_topic(topic):
                 fits, why = qos_check_compatible(info.qos_profile, asked)
@@ -746,9 +746,9 @@ def run(
     """
     Run a node until it is told to stop, or several on one executor, and return the exit code.
 
-    The last of several ends first, and the others hear what it says last. If one fails, all end.
+    The last of several ends first, and the others get what it sends last. If one fails, all end.
     SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
-    holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
+    holds is released. So do SIGHUP, that of a terminal which is closed, and the death of the
     parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does. One
     that security refuses says so.
     """
@@ -779,7 +779,7 @@ def run(
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
             current = Round()
             if signals:
-                break  # it came before this round could be told
+                break  # it came before this round could be ended
             try:
                 spin_until(runner, current, 0.1)
             except Exception as error:  # whatever the bytes of a request lead to

@@ -125,7 +125,7 @@ def _decoder(cls: type) -> Decoder[Any]:
 
 
 def advanced_from(data: bytes) -> Advanced:
-    """Return the world's answer with the time that it carries."""
+    """Return the world's answer with the time in its header."""
     report = from_bytes(SimStepResponse, data)
     return Advanced(report=report, now=_stamp_of_advanced(data) or 0)
 

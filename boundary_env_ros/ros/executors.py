@@ -119,7 +119,7 @@ def dispatch_rest(
     """
     Dispatch what came to a node together with a message or request that raised.
 
-    The EventsExecutor is told of several at once, by their number, and stops at the first that
+    The EventsExecutor is notified of several at once, by their number, and stops at the first that
     raises. Each later one would then wait for the next one, for ever.
 
     Parameters
@@ -129,13 +129,13 @@ def dispatch_rest(
     node
         The node.
     on_error
-        Is told what another message or request leads to.
+        Is called with what another message or request leads to.
     most
         How many of one topic or service are dispatched.
 
     """
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
-        return  # it is told that there is one, again and again
+        return  # it is notified that there is one, again and again
     for port in (*node.subscriptions, *node.services):
         process = _answer if isinstance(port, Service) else dispatch
         for _ in range(most):

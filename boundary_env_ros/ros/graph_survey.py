@@ -25,7 +25,7 @@ Progress = Callable[[float, int, int], None]
 
 # Messages of a topic that wait while another one is being decoded.
 _DEPTH = 200
-# Seconds between two looks at the graph, and of one wait for messages.
+# Seconds between two polls of the graph, and of one wait for messages.
 _POLL, _WAIT = 0.5, 0.05
 
 
@@ -108,7 +108,7 @@ class _GraphWatch:
 
     def _subscribe(self, name: str, kind: str) -> None:
         topic = self.topics[(name, kind)]
-        # What hears all publishers of it, and what they have kept.
+        # What receives all publishers of it, and what they have kept.
         profiles = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
         reliable = {profile.reliability.name for profile in profiles} == {'RELIABLE'}
         topic.latched = {profile.durability.name for profile in profiles} == {'TRANSIENT_LOCAL'}

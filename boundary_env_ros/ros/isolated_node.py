@@ -27,7 +27,7 @@ from boundary_env_ros.ros.executors import dispatch, dispatch_rest
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
-# Messages of one topic that are let in at once: a flood does not keep others waiting.
+# Messages of one topic that are dispatched at once: a flood does not keep others waiting.
 _MOST = 1000
 
 

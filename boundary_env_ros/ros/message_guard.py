@@ -75,12 +75,12 @@ def most_of_sensor(kind: str) -> int:
 
 class Throttle:
     """
-    Knows what was said lately; rclpy throttles by the line of code only.
+    Limits how often a thing is logged; rclpy throttles by the line of code only.
 
     Parameters
     ----------
     seconds
-        For how long each thing need not be said again, on the steady clock.
+        For how long each thing is not logged again, on the steady clock.
 
     """
 
@@ -89,7 +89,7 @@ class Throttle:
         self._last_due: dict[Hashable, float] = {}
 
     def due(self, what: Hashable) -> bool:
-        """Return whether a thing is to be said now; if so, it has been."""
+        """Return whether a thing is to be logged now; if so, it counts as logged."""
         now = time.monotonic()
         last = self._last_due.get(what)
         if last is not None and now - last < self._seconds:
@@ -136,7 +136,7 @@ class Incoming:
     node
         The node; its logger says what was refused.
     first
-        Is called before anything that has arrived is looked at.
+        Is called before anything that has arrived is handled.
 
     """
 

@@ -34,7 +34,7 @@ from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 
-# Between two looks at what came over ROS and from the keyboard, s.
+# Between two polls of what came over ROS and from the keyboard, s.
 _POLL = 0.05
 # For a node of a boundary to be found, s.
 _WAIT = 30.0

@@ -37,7 +37,7 @@ class SensorBuffer:
     listener
         Keeps and reads what comes.
     arrived
-        Is told of every message.
+        Is called with every message.
     due
         Is called when it is time to poll after a message that the executor handed over.
 
@@ -82,7 +82,7 @@ class SensorBuffer:
         data: bytes,
         info: Any,
     ) -> bool:
-        """Keep a message, and return whether it is time to poll."""
+        """Store a message, and return whether it is time to poll."""
         published, arrived = info['source_timestamp'], info['received_timestamp']
         self._listener.on_message(at, data, published, arrived)
         return self._arrived(topic, stamp and stamp(data), time.monotonic_ns())

@@ -366,7 +366,7 @@ class BoundaryClient(Closing):
         A word is the ``event_type`` of what a plugin pushes.
 
         One event after the other, on a thread of their own: a callback may call the client. What a
-        callback raises is logged, and the next event is told all the same.
+        callback raises is logged, and the next event is passed on all the same.
 
         Returns
         -------
@@ -440,7 +440,7 @@ class BoundaryClient(Closing):
         return answer
 
     def close(self) -> None:
-        """End a running episode as ``abandoned``; let go of context and threads."""
+        """End a running episode as ``abandoned``; release context and threads."""
         if self._closed:
             return
         try:

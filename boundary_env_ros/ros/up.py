@@ -29,7 +29,7 @@ from boundary_env_ros.storage.run_folder import new_run
 from boundary_env_ros.storage.task_check import fitting_task
 from boundary_env_ros.terminal import one_line
 
-#: Between two looks at nodes and logs, s.
+#: Between two polls of nodes and logs, s.
 _POLL = 0.1
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0

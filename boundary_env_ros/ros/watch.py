@@ -35,7 +35,7 @@ from boundary_env_ros.terminal import one_line, steer, table
 _POLL, _LOG = 0.2, 2.0
 #: For a node of the boundary to be found, s.
 _WAIT = 10.0
-#: What was heard longer ago than this is named, s.
+#: What was received longer ago than this is named, s.
 _SILENT = 2.0
 
 

@@ -34,7 +34,7 @@ PUSH = 'env/state_push'
 
 # Calls under way at a time: each waits in a thread.
 _MOST_CALLS = 32
-# Events that a slow listener may be behind; then it is let go of.
+# Events that a slow listener may be behind; then it is dropped.
 _MOST_BEHIND = 1000
 _LOCAL = ('127.0.0.1', 'localhost', '::1')
 # For the server to begin or to end, s.

@@ -32,7 +32,7 @@ class DelayedCommands(Generic[Command]):
         self.restart(0)
 
     def restart(self, at_ns: int) -> None:
-        """Forget every command; nothing was heard up to at_ns."""
+        """Forget every command; nothing was received up to at_ns."""
         self._queue: deque[tuple[Command, int]] = deque()  # with its arrival, ns
         self._last_queued_ns = at_ns
         self._last_received_ns = at_ns

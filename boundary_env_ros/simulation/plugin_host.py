@@ -4,7 +4,7 @@
 The process of a plugin: it makes the plugin, and answers one call after the other.
 
 Events that the plugin pushes go between the answers, as soon as they are there. The process ends
-when it is told to, or when its parent process is gone.
+when it is asked to, or when its parent process is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_wire import packed, receive
 
-# Between two looks for the parent, s.
+# Between two checks for the parent, s.
 _POLL = 0.5
 
 #: Before the path of a script whose class is the plugin.
@@ -67,7 +67,7 @@ def serve(connection: socket.socket, target: str) -> None:
                 plugin = load(target)()
                 plugin.sender = lambda message: send(packed(message))
             answer = packed(_answer(plugin, call['call'], call['arguments']))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
+        except Exception as error:  # noqa: BLE001 - whatever it is, the robot gets it
             lacks = isinstance(error, NotImplementedError)
             answer = packed({'error': f'{type(error).__name__}: {error}', 'unsupported': lacks})
         try:

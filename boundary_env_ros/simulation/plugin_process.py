@@ -20,7 +20,7 @@ from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_host import FILE
 from boundary_env_ros.simulation.plugin_wire import packed, receive
 
-# For a plugin to let go of its world, s.
+# For a plugin to release its world, s.
 _FAREWELL = 2.0
 
 # For the rest of an event whose beginning is there, s.

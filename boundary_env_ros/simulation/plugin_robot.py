@@ -56,7 +56,7 @@ IMAGE = 'sensor_msgs/msg/Image'
 
 @dataclass(slots=True)
 class _SetPoint:
-    """What one actuator was told last, and when, ns."""
+    """What one actuator was commanded last, and when, ns."""
 
     group: ActionSpec
     values: Vector
@@ -209,7 +209,7 @@ class PluginRobot:
         return tuple(found)
 
     def info(self, agent: str) -> str:
-        """Return what the plugin told the policy of an agent last, JSON; empty: nothing."""
+        """Return what the plugin sent the policy of an agent last, JSON; empty: nothing."""
         several = len(self._contract.agents) > 1
         own = self._info.get(agent) if several else self._info
         return json.dumps(own) if own else ''
@@ -572,7 +572,7 @@ def _is_so(agents: bool | Collection[str], agent: str) -> bool:
 
 
 def _at_rest(group: ActionSpec) -> Vector:
-    """Return the safe command; 0 for a dimension that is to hold what it was not told yet."""
+    """Return the safe command; 0 for a dimension that is to hold what it was not sent yet."""
     return tuple(0.0 if math.isnan(value) else value for value in group.safe)
 
 

@@ -242,7 +242,7 @@ def _equal(one: tuple[Emission, ...], other: tuple[Emission, ...], expected: str
 
 
 def _relative(emissions: tuple[Emission, ...], now: int) -> list[object]:
-    """Return what was sent as it is told without a clock."""
+    """Return what was sent as it is without a clock."""
     return [(e.topic, e.stamp - now if e.stamp else 0, timeless(e.fields)) for e in emissions]
 
 

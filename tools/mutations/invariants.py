@@ -1298,7 +1298,7 @@ _REST = (
     Mutation(
         'Where command and measured state have parted the limits begin again',
         MEASURED,
-        '        found += [any(apart_too_far)] * group.size\n',
+        '        found += [any(far)] * group.size\n',
         '        found += [False] * group.size\n',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
@@ -1315,8 +1315,8 @@ _REST = (
     Mutation(
         'A group that departs frees no command of another one',
         MEASURED,
-        '        is_ if apart_too_far else was\n        for was, is_, apart_too_far in zip(\n',
-        '        is_\n        for was, is_, apart_too_far in zip(\n',
+        '        is_ if far else was\n        for was, is_, far in zip(\n',
+        '        is_\n        for was, is_, far in zip(\n',
         (_IN_FORCE + 'a_group_that_departs_frees_no_command_of_another_group',),
     ),
     Mutation(

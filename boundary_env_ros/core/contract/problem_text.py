@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 Fault = tuple[Path, str, object] | tuple[Path, str, object, str]
 
 
-class Plain(str):
+class Text(str):
     """A text that describes what was found, rather than being it; it is shown without quotes."""
 
     __slots__ = ()

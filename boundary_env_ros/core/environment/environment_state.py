@@ -81,7 +81,7 @@ class EnvironmentState:
     buffer, actuation, arrivals
         What the sensors said: of the fields, of what the robot did, and how much of it came.
     heartbeats, gate
-        When the others were heard of last, and what the gate said.
+        When the last heartbeat of the others came, and what the gate said.
     reset
         The reset that goes on; None if none does.
     record, started

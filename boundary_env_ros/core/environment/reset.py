@@ -4,7 +4,7 @@
 Resets: asking the world for a state, and judging whether it was reached.
 
 The declared procedure goes on step by step: answers come in, what is to be asked for comes out.
-Every step has a deadline; a caller of :meth:`Resetting.overdue` hears of it.
+Every step has a deadline; a caller of :meth:`Resetting.overdue` gets it.
 """
 
 from __future__ import annotations

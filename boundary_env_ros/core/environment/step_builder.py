@@ -194,7 +194,7 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     Return the index of the decision on the step's action; -1 if there is none.
 
     The last one on a request that was not rejected; if all were, the last of those. A request that
-    was not heard at all, because it was another client's or came twice, is no action of the step.
+    was not considered, because it was another client's or came twice, is no action of the step.
     """
     best = -1
     for index, decision in enumerate(decisions):

@@ -115,11 +115,11 @@ class DriverProbe:
             command[part] = group.driver_timeout_probe
         return tuple(command)
 
-    def after_measurement(
+    def after(
         self, measured: Vector | None, emitted: int | None, now: ClockReading
     ) -> DriverProbe:
         """
-        Return it after a look at what the robot does.
+        Return it after a measurement of what the robot does.
 
         Parameters
         ----------
@@ -132,9 +132,7 @@ class DriverProbe:
 
         """
         if emitted is not None and not self.began:
-            return replace(self, began=True, since=emitted).after_measurement(
-                measured, emitted, now
-            )
+            return replace(self, began=True, since=emitted).after(measured, emitted, now)
         passed = (now.steady - self.since) / NANOSECONDS
         if self.phase is Phase.SILENT:
             return self._after_silence(measured, passed)

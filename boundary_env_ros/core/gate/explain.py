@@ -40,7 +40,7 @@ def sentences(
     contract
         For the names of dimensions and joints; None if it is not known.
     results
-        Those of its rules that are to be told; None: all of them.
+        Those of its rules that are to be explained; None: all of them.
 
     """
     results = decision.rules if results is None else results

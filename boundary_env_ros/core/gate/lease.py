@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the gate hears: the lease, its episode, and the emergency stop that ends both."""
+"""Whose requests are accepted: the lease, its episode, and the emergency stop that ends both."""
 
 from __future__ import annotations
 

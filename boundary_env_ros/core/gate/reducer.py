@@ -189,7 +189,7 @@ class Reducer:
         """
         Refuse an arming while a sensor that is needed is not received, as by a gate that is new.
 
-        In lockstep the world speaks when it is reset, which is after the arming.
+        In lockstep the world sends when it is reset, which is after the arming.
         """
         unavailable = () if self._lockstep else state.readings.unavailable(now)
         if unavailable:
@@ -340,7 +340,7 @@ class Reducer:
         inputs = self._inputs(state, Trigger.PROBE, at)
         measured = measured_command(state.limits, inputs.measurements)
         emitted = None if state.commands.command is None else state.commands.emitted
-        probe = probe.after_measurement(measured, emitted, at.now)
+        probe = probe.after(measured, emitted, at.now)
         # A driver that brakes sooner than it declares must not be sent a ramp from the probe.
         commands = replace(state.commands, braked=probe.braked)
         state = replace(state, commands=commands)

@@ -233,7 +233,7 @@ class TransformBuffer:
 
 class TransformFields:
     """
-    The fields of a contract that are looked up, from the messages that tell them.
+    The fields of a contract that are looked up, from the messages that have them.
 
     Parameters
     ----------
@@ -322,8 +322,8 @@ class TransformFields:
         now
             What a chain of static links is stamped with, ns: it holds at any time.
         on_problem
-            Is told why a field cannot be looked up, or with nothing that it can; one that cannot
-            stays what it was, and ages.
+            Is called with why a field cannot be looked up, or with nothing that it can; one that
+            cannot stays what it was, and ages.
 
         """
         for source, item in self._lookups:

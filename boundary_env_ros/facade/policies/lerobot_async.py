@@ -28,7 +28,7 @@ _ALLOWED = {
 
 class LeRobotWire:
     """
-    A connection to LeRobot's policy server, which loads the policy that it is told.
+    A connection to LeRobot's policy server, which loads the policy that it is sent the name of.
 
     Its keys are ``observation.state``, ``observation.images.NAME``, ``task`` and ``action``. It
     does not say which the policy knows, nor why it has no answer: that stands in its log.
@@ -84,7 +84,7 @@ class LeRobotWire:
         self._asked = 0
 
     def open(self, timeout: float) -> Mapping[str, Any]:
-        """Connect; all that is known of the server is what it is going to be told."""
+        """Connect; all that is known of the server is what it is going to be sent."""
         self._channel = self._grpc.insecure_channel(self.address)
         self._stub = self._services.AsyncInferenceStub(self._channel)
         self._loaded = False

@@ -81,7 +81,7 @@ from boundary_env_ros.storage.task_check import fitting_task
 # A field is read from the newest message that has it; there may be an image in each.
 _KEPT = 10
 
-# Deadlines are looked at a few times a period, so that they are missed by little.
+# Deadlines are checked a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
 
 # Topics that are searched for frames at most: a fleet has one for each robot.
@@ -166,7 +166,7 @@ class AgentEnvironment:
         self._sensors.poll(self._on_reading, now)
 
     def compare_types(self) -> None:
-        """Look why what was never heard does not come."""
+        """Find out why what has never come does not."""
         self._sensors.compare_types()
         # An enclave allows no other topics than those of the contract.
         if self._transforms.never_known and not enabled():

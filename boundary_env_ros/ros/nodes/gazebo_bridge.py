@@ -58,7 +58,7 @@ from boundary_env_ros.simulation.gazebo.cart import (
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
 from boundary_env_ros.simulation.messages import WIRE
 
-# How often the driver looks at its clock, and what was made is sent, s.
+# How often the driver checks its clock, and what was made is sent, s.
 _PERIOD = 0.005
 
 _TRUTH, _CONTACTS, _COMMAND = 'ground_truth', 'gazebo/contacts', 'gazebo/cmd_vel'
@@ -77,7 +77,7 @@ class GazeboBridge(ContractNode):
     cart
         What stands between contract and Gazebo, once the node is configured.
     truth
-        What was last heard of the true state of the cart.
+        The last true state of the cart that came.
 
     """
 
@@ -104,7 +104,7 @@ class GazeboBridge(ContractNode):
         self._commanded = 0.0
 
     def configure(self) -> None:
-        """Make what listens, speaks and asks."""
+        """Make subscriptions, publishers and clients."""
         contract = self.contract
         if not contract.sim_time:
             raise BoundaryError(
@@ -157,7 +157,7 @@ class GazeboBridge(ContractNode):
             self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _reach(self) -> None:
-        """Make what asks the simulator, tells its drive, and hears of contacts."""
+        """Make the clients of the simulator, the publisher of its drive, and that of contacts."""
         self._types = _gazebo_interfaces()
         world = f'/world/{self.value("world")}'
         self._placer = self.add_client(self._types.set_entity_pose, f'{world}/set_pose')
@@ -196,11 +196,11 @@ class GazeboBridge(ContractNode):
         self._end_moments()
 
     def cleanup(self) -> None:
-        """Let go of what was heard."""
+        """Forget what was received."""
         self.truth = None
 
     def world_time(self) -> int:
-        """Return the time of the world as far as it was heard, ns."""
+        """Return the time of the world as far as it was received, ns."""
         return int(self.get_clock().now().nanoseconds)
 
     def _driver_time(self) -> int:

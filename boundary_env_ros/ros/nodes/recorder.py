@@ -248,7 +248,7 @@ class Recorder(ContractNode):
     def _write(self, message: RawMessage) -> None:
         topic = message.topic
         if topic.name in self._faults and (fault := self._faults[topic.name](message.data)):
-            # Nobody of this boundary has said it: in the record, it would be told as if.
+            # Nobody of this boundary has sent it: in the record, it would look as if.
             self.incoming.refuse_forged(topic.name, fault)
             return
         if topic.name == LOG and not self._logged.spend():

@@ -85,7 +85,7 @@ from boundary_env_ros.ros.message_guard import (
     Throttle,
 )
 
-#: Seconds between two looks for publishers that there must not be.
+#: Seconds between two checks for publishers that there must not be.
 _POLL = 0.25
 
 #: Seconds in which a rule is logged once.
@@ -97,7 +97,7 @@ _AGAIN = 10.0
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
 
-#: Candidate actions, or messages of a sensor, between two looks at what is urgent.
+#: Candidate actions, or messages of a sensor, between two checks of what is urgent.
 _AT_ONCE = 16
 
 #: Presses of the emergency stop that are taken in one tick.
@@ -262,7 +262,7 @@ class SafetyGate(ContractNode):
         if contract.is_lockstep:
             self.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced)
         # However a press is offered, and if it was latched before this node was here, one of these
-        # hears it. That most are heard more than once changes nothing; that some do not fit a
+        # receives it. That most come more than once changes nothing; that some do not fit a
         # publisher is no reason to warn. Of any size: what follows the value is not read.
         stop = contract.safety.emergency_stop
         self._stops = [
@@ -464,8 +464,8 @@ class SafetyGate(ContractNode):
             patience = self.contract.safety.environment_timeout
             usual = self.contract.safety.gate_period + patience / 2.0
             if self.contract.is_lockstep and since > usual:
-                # It stood still, as beside a slow world on its executor, and has heard nobody:
-                # what waits is let in before a silence is judged.
+                # It stood still, as beside a slow world on its executor, and has received nothing:
+                # what waits is dispatched before a silence is judged.
                 self._ticked = time.monotonic_ns() + round(patience * NANOSECONDS)
                 return
         now = self.clock.now()
@@ -509,7 +509,7 @@ class SafetyGate(ContractNode):
             names = self.contract.command_dimensions
             words = sentence(result, names, others, details(result, decision, self.contract))
             grave = result.outcome in (Verdict.STOPPED, Verdict.REJECTED)
-            # An episode ends, and a gate is deactivated, because it was told to.
+            # An episode ends, and a gate is deactivated, because it was asked to.
             if grave and result.reason not in (Reason.EPISODE_OVER, Reason.DEACTIVATED):
                 self.get_logger().warning(words)
             else:

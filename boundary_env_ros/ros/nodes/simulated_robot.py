@@ -266,9 +266,9 @@ class SimulatedRobotNode(ContractNode):
 
     def _subscribe_documents(self, agent: str, listen: Callable[..., Any]) -> None:
         """
-        Listen to what carries documents.
+        Subscribe to the topics of documents.
 
-        They have no stamp that tells of which step they are: in lockstep those of the decisions,
+        They have no stamp that says of which step they are: in lockstep those of the decisions,
         which do, are taken.
         """
         topics = json_documents.topics(self.contract, agent)
@@ -312,7 +312,7 @@ class SimulatedRobotNode(ContractNode):
         """
         Take the request of one agent that the world advances.
 
-        Of several agents each tells its command; the duration stands in the last request.
+        Of several agents each sends its command; the duration stands in the last request.
         """
         request = from_bytes(SimStepRequest, data)
         refuse_long(request, self.contract)

@@ -25,7 +25,7 @@ from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 
 # For so long the drive brakes before the cart is put elsewhere: it comes to rest from 0.9 m/s, s.
 _BRAKING = 0.6
-# By how much the world advances to see where the cart is, and how often it is looked at, s.
+# By how much the world advances to see where the cart is, and how often it is polled, s.
 _POLL, _POLLS = 0.02, 100
 # Where the cart's wheels stand on the floor: base_link is at their middle, m.
 _HEIGHT = 0.1
@@ -53,14 +53,14 @@ def partition(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Server(Protocol):
-    """What is asked of Gazebo, and heard of it."""
+    """What is asked of Gazebo, and what comes from it."""
 
     @property
     def truth(self) -> BodyState | None:
-        """What was last heard of the true state of the cart."""
+        """The last true state of the cart that came."""
 
     def world_time(self) -> int:
-        """Return the time of the world as far as it was heard, ns."""
+        """Return the time of the world as far as it was received, ns."""
 
     def stand(self) -> None:
         """Tell the drive to stand."""

@@ -157,7 +157,7 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
 
 
 def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:
-    """Return as much of a wanted command as may be published, and why after what else is told."""
+    """Return as much of a wanted command as may be published, and why after the other reasons."""
     shaped = LimitedCommand(wanted)
     _bounds(limits, inputs.previous_command, shaped)
     normalise(limits, shaped)

@@ -136,7 +136,7 @@ class Limits:
         self.needs = _needs(contract)
         self.kinds = frozenset(map(type, contract.safety.rules))
         self.sensor_rules: Mapping[type, tuple[Any, ...]] = {
-            k: contract.safety.of(k) for k in self.kinds
+            kind: contract.safety.of(kind) for kind in self.kinds
         }
         self.names, self.unit = contract.command_dimensions, contract.command_unit
         self.low = low or contract.flat('low')

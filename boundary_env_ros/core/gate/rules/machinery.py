@@ -11,7 +11,7 @@ from boundary_env_ros.core.gate.rules.rule import Rule
 from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger
 from boundary_env_ros.core.vectors import Vector
 
-# What the gate was told -----------------------------------------------------------------------
+# What the gate was sent -----------------------------------------------------------------------
 
 _PRESSED = Cause('emergency_stop', Reason.EMERGENCY_STOP, anomaly='emergency_stop')
 # That is declared for the end of every episode.

@@ -132,8 +132,8 @@ def resumed_from(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
         low, high = sorted((limits.safe[i], commanded[i]))
         kept[i] = min(max(measured[i], low), high)
     return tuple(
-        is_ if apart_too_far else was
-        for was, is_, apart_too_far in zip(
+        is_ if far else was
+        for was, is_, far in zip(
             commanded, kept, departed(limits, commanded, measured), strict=True
         )
     )
@@ -145,8 +145,6 @@ def departed(limits: Limits, commanded: Vector, measured: Vector) -> tuple[bool,
     found: list[bool] = []
     for group in limits.groups:
         most = group.max_tracking_error or (math.inf,) * group.size
-        apart_too_far = [
-            abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)
-        ]
-        found += [any(apart_too_far)] * group.size
+        far = [abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)]
+        found += [any(far)] * group.size
     return tuple(found)

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar
 from boundary_env_ros.core.contract.key import DIMENSION, Key
 from boundary_env_ros.core.contract.model import Contract, Interface
 from boundary_env_ros.core.contract.paths import Message
-from boundary_env_ros.core.contract.problem_text import Fault, Plain
+from boundary_env_ros.core.contract.problem_text import Fault, Text
 from boundary_env_ros.core.contract.safety import Corridor, Safety, Sector, Side
 from boundary_env_ros.core.contract.sources import CLOUD, RANGE, SCAN
 from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
@@ -136,7 +136,7 @@ class Obstacle(SensorRule):
         if fault is not None:
             expected, actual = fault
             name = contract.command_dimensions[self.dimension]
-            yield (*self.path, 'dimension'), expected, Plain(f'{name}, {actual}')
+            yield (*self.path, 'dimension'), expected, Text(f'{name}, {actual}')
             return
         yield from self.too_slow(contract, *map(contract.flat, ('low', 'high', 'rate')))
 

@@ -4,7 +4,7 @@
 How far a robot may still go: by what was sent before, and by what is sent now.
 
 A measured place is that of some time ago, and a command acts some time from now. In between the
-robot does what it was told before, which the measurement does not show yet. To leave it out is
+robot does what was commanded before, which the measurement does not show yet. To leave it out is
 not safe: a robot that is slowed down by a measured distance alone runs beyond it [1]_.
 
 The robot is taken to act on a command at any time from when it is sent to ``delay`` later, to be

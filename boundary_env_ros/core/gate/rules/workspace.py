@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract.grammar import TYPE, UNIT
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.model import Contract, Interface
 from boundary_env_ros.core.contract.paths import Message
-from boundary_env_ros.core.contract.problem_text import Fault, Path, Plain
+from boundary_env_ros.core.contract.problem_text import Fault, Path, Text
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon, Safety
 from boundary_env_ros.core.contract.sources import OF_ADAPTER, Source
 from boundary_env_ros.core.gate.geometry import (
@@ -193,9 +193,9 @@ class Workspace(SensorRule):
         """Yield what is wrong with what moves it, and with what bounds it."""
         count, margin = len(self.unit), self.margin
         if self.moves is Moves.BODY and count != 3:
-            yield ('fields',), 'three values with `moves: body`: x, y, yaw', Plain(f'{count}')
+            yield ('fields',), 'three values with `moves: body`: x, y, yaw', Text(f'{count}')
         if self.turn in self.dimensions:
-            yield ('turn',), 'a dimension that is not in `dimensions`', Plain('one of them')
+            yield ('turn',), 'a dimension that is not in `dimensions`', Text('one of them')
         for index, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if low is not None and high is not None and high - low <= 2.0 * margin:
                 expected = f'more than low ({low:g}) and twice the margin ({margin:g})'
@@ -204,10 +204,10 @@ class Workspace(SensorRule):
         areas += [(('keep_out', name), corners) for name, corners in self.keep_out]
         for path, corners in areas:
             if corners and count < 2 and self.moves is Moves.AXES:
-                yield path, 'a place of two values or more, for an area', Plain(f'{count}')
+                yield path, 'a place of two values or more, for an area', Text(f'{count}')
             if corners and not is_simple(corners):
                 expected = 'corners in order around an area, without an edge that meets another'
-                actual = Plain('edges that cross, touch or go back')
+                actual = Text('edges that cross, touch or go back')
                 hint = 'Name each corner once; the last is joined to the first.'
                 yield path, expected, actual, hint
 
@@ -224,7 +224,7 @@ class Workspace(SensorRule):
             safe = contract.flat('safe')[dimension]
             if safe != 0.0:
                 expected = 'a dimension whose `safe` is 0, so that to stop is to stand still'
-                actual = Plain(f'{moved}, {safe_in_words(safe)}')
+                actual = Text(f'{moved}, {safe_in_words(safe)}')
                 yield (*self.path, _key(self, dimension)), expected, actual
 
     def too_slow(
@@ -257,15 +257,10 @@ def _units(contract: Contract, place: Workspace) -> Iterator[Fault]:
             speed = f'{unit}/s, the speed of what is measured in {unit}'
             hint = 'A command of positions is kept inside by its bounds.' if actual == unit else ''
             at = (*path, _key(place, dimension))
-            yield (
-                at,
-                f'a dimension of the command in {speed}',
-                Plain(f'{moved}, in {actual}'),
-                hint,
-            )
+            yield at, f'a dimension of the command in {speed}', Text(f'{moved}, in {actual}'), hint
             return
         if interface is not Interface.VELOCITY:
-            actual = Plain(f'{moved}, which is {interface.value}')
+            actual = Text(f'{moved}, which is {interface.value}')
             yield (*path, _key(place, dimension)), 'a velocity', actual
             return
 

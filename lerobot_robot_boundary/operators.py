@@ -92,17 +92,17 @@ class OperatorCommands:
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         authenticity, incoming = Authenticity(self._own.domain_id, Role.CLIENT), self._own.incoming
 
-        def listen(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
+        def subscribe(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
             topic = contract.topic_of(agent, name)
-            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
+            incoming.subscribe(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
-        listen(
+        subscribe(
             msg.GateDecision,
             names.GATE_DECISION,
             lambda data: self._on_decision(from_bytes(GateDecision, data)),
             names.RECORD,
         )
-        listen(
+        subscribe(
             msg.EpisodeStatus,
             names.EPISODE_STATUS,
             lambda data: self._on_episode(from_bytes(EpisodeStatus, data)),

@@ -177,7 +177,7 @@ class AgentClient:
             kind = message_class(spec.type)
             on_image = partial(self._on_image, spec.name, header_stamp(kind))
             self._subscriptions.append(
-                own.incoming.listen(kind, self._named(spec.topic), on_image, kept, raw=True)
+                own.incoming.subscribe(kind, self._named(spec.topic), on_image, kept, raw=True)
             )
         self._requests = authenticity.publisher(
             self._node.create_publisher(
@@ -194,7 +194,7 @@ class AgentClient:
     def _subscribe(self, topic: str, callback: Callable[..., None], qos: Any = None) -> Any:
         own, place = names.OWN_TOPICS[topic], self._named(topic)
         # What has waited is dispatched at once, and none of it is a flood: somebody waits for it.
-        return self._own.incoming.listen(
+        return self._own.incoming.subscribe(
             own.kind, place, callback, qos or own.qos, raw=True, authenticity=self._authenticity
         )
 

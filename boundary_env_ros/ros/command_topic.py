@@ -19,7 +19,7 @@ from boundary_env_ros.ros.conversions import message_writer, time_fields
 from boundary_env_ros.ros.executors import dispatch
 
 # Messages of each subscription that are dispatched before they are answered.
-_AT_ONCE = 64
+_BATCH = 64
 
 # Seconds in which a second gate is logged once.
 _AGAIN = 10.0
@@ -75,11 +75,11 @@ class CommandTopic:
         # That of the driver goes first; in a domain of its own another is for the record.
         self._publishers = [node.create_lifecycle_publisher(kind, topic, qos)]
         node.own(node.destroy_publisher, self._publishers[0])
-        listen = partial(node.add_subscription, kind, topic, warn=False)
+        subscribe = partial(node.add_subscription, kind, topic, warn=False)
         if domain is not None:
             at = node.resolve_topic_name(topic)
             self._publishers.insert(0, domain.create_publisher(kind, at, qos))
-            listen = partial(domain.add_subscription, kind, at)
+            subscribe = partial(domain.add_subscription, kind, at)
         # What was sent and has not come back yet, to each of two subscriptions. However a command
         # of another is offered, and however short its publisher lives, one receives it if the
         # driver does.
@@ -89,7 +89,7 @@ class CommandTopic:
         # While what waits is dispatched: whether another node has published, and something else.
         self._found: set[bool] | None = None
         self._subscriptions = [
-            listen(callback=partial(self._on_message, number), qos=qos, raw=True)
+            subscribe(callback=partial(self._on_message, number), qos=qos, raw=True)
             for number, qos in enumerate((names.RECORD, names.SENSOR))
         ]
 
@@ -126,7 +126,7 @@ class CommandTopic:
         found = self._found = {differs}
         try:
             for each in self._subscriptions:
-                dispatch(each, _AT_ONCE)
+                dispatch(each, _BATCH)
         finally:
             self._found = None
         differs = any(found)

@@ -268,7 +268,7 @@ def message_writer(
     return write, ''
 
 
-def held_as_float32(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
+def single_precision(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
     """Return which dimensions of a group the message of a class holds as float32."""
     source = group.source
     if isinstance(source, Array):

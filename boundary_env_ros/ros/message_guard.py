@@ -227,7 +227,7 @@ class Incoming:
 
         return on_message
 
-    def listen(
+    def subscribe(
         self,
         kind: Any,
         topic: str,
@@ -290,7 +290,7 @@ class Incoming:
             return on_request
 
         @wraps(callback)
-        def on_request_at_once(request: Any, response: Any) -> Any:
+        def on_sync_request(request: Any, response: Any) -> Any:
             if problem := too_much(request):
                 return refused(problem)
             try:
@@ -298,7 +298,7 @@ class Incoming:
             except Exception as error:  # noqa: BLE001 - whatever a request leads to
                 return refused(error)
 
-        return on_request_at_once
+        return on_sync_request
 
     def parameters(
         self, callback: Callable[[list[Any]], SetParametersResult]

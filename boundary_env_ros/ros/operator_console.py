@@ -198,7 +198,7 @@ class _Terminal:
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
                 topic, qos = contract.topic_of(agent, name), names.LATCHED_MANY
-                incoming.listen(kind, topic, callback, qos, authenticity=authenticity)
+                incoming.subscribe(kind, topic, callback, qos, authenticity=authenticity)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)
@@ -282,12 +282,12 @@ class _Terminal:
             return
         if is_new:
             short, text = question.episode_id[:8], question.text
-            said = (
+            line = (
                 f'Reset of {short} asks: {text}'
                 if question.is_reset
                 else f'Episode {short} ended: {text}.'
             )
-            _print(f'\n{said}')
+            _print(f'\n{line}')
             if question.is_reset and question.agent in self._stopped:
                 _print(f'Before you confirm: {Reason.EMERGENCY_STOP.text}.')
         if question.is_reset and self._yes:

@@ -152,7 +152,7 @@ class BoundaryClient(Closing):
         self._clients = {
             name: node.create_client(kind, name) for name, kind in names.SERVICES.items()
         }
-        self._listener = self._own.incoming.listen(
+        self._listener = self._own.incoming.subscribe(
             msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
         )
         self._own.spin_in_thread('boundary_client')

@@ -105,22 +105,22 @@ class LiveState:
         incoming = Incoming(node)
         authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
 
-        def listen(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
+        def subscribe(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
             def on_message(data: bytes) -> None:
                 self._received[topic] = time.monotonic()
                 self._last[topic] = read(data)
 
-            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
+            incoming.subscribe(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)
-            listen(msg.GateStatus, gate, names.LATCHED, partial(from_bytes, GateStatus))
-            listen(
+            subscribe(msg.GateStatus, gate, names.LATCHED, partial(from_bytes, GateStatus))
+            subscribe(
                 msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            incoming.listen(msg.Transition, transition, steps.add, names.RECORD, raw=True)
+            incoming.subscribe(msg.Transition, transition, steps.add, names.RECORD, raw=True)
         recorder = partial(message_of, msg.RecorderStatus)
-        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
+        subscribe(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
 
     def _topics(self, agent: str) -> tuple[str, ...]:
         own = (names.GATE_STATUS, names.EPISODE_STATUS, names.TRANSITION)

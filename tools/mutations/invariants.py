@@ -727,7 +727,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What is told at one instant is remembered by its extremes',
         UNDER_WAY,
-        'if len(sent) > _AT_ONCE and',
+        'if len(sent) > _SAME_INSTANT and',
         'if False and',
         ('core/gate/test_workspace.py::test_a_repeated_step_is_remembered_by_its_extremes',),
     ),
@@ -1727,7 +1727,7 @@ _BY_HAND = (
     Mutation(
         'A switch that is not held takes nothing over',
         ADMISSION,
-        '        and found.values[-1] >= HELD\n',
+        '        and found.values[-1] >= SWITCH_THRESHOLD\n',
         '',
         (_OPERATOR + 'a_switch_that_is_not_held_takes_nothing_over',),
     ),
@@ -1759,8 +1759,8 @@ _BY_HAND = (
     Mutation(
         'A hand moves nothing without a running episode',
         REDUCER,
-        'if not held or not state.lease_state.running or self._lockstep:',
-        'if not held or self._lockstep:',
+        'if not teleoperated or not state.lease_state.running or self._lockstep:',
+        'if not teleoperated or self._lockstep:',
         (
             _OPERATOR + 'an_operator_moves_nothing_without_a_running_episode',
             _OPERATOR + 'the_end_of_the_episode_ends_what_an_operator_moves',
@@ -1769,8 +1769,8 @@ _BY_HAND = (
     Mutation(
         'In lockstep a hand moves once a step',
         REDUCER,
-        'if not held or not state.lease_state.running or self._lockstep:',
-        'if not held or not state.lease_state.running:',
+        'if not teleoperated or not state.lease_state.running or self._lockstep:',
+        'if not teleoperated or not state.lease_state.running:',
         (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
     ),
     Mutation(

@@ -552,8 +552,8 @@ class Reducer:
 
     def _operate(self, state: ReducerState, at: Event) -> Step:
         """Decide on a command of the operator, if the switch is held."""
-        held = state.readings.switch_held(at.now)
-        if not held or not state.lease_state.running or self._lockstep:
+        teleoperated = state.readings.switch_held(at.now)
+        if not teleoperated or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
 

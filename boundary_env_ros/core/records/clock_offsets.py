@@ -208,8 +208,8 @@ def as_diagnostics(offsets: tuple[ClockOffset, ...]) -> Iterator[KeyValue]:
 
 def offsets_of(step: Transition) -> tuple[ClockOffset, ...]:
     """Return the offsets that a step was measured with; none if they cannot be read."""
-    said = [item.value for item in step.diagnostics if item.key.startswith(_KEY)]
+    values = [item.value for item in step.diagnostics if item.key.startswith(_KEY)]
     try:
-        return tuple(from_json(ClockOffset, json.loads(value)) for value in said)
+        return tuple(from_json(ClockOffset, json.loads(value)) for value in values)
     except (ValueError, RecursionError, RecordError):
         return ()

@@ -118,8 +118,8 @@ class GazeboBridge(ContractNode):
         (group,) = contract.action
         callback = partial(self._on_command, reader(group.source))
         at = self.resolve_topic_name(group.topic)
-        listen = (command_domain(self) or self).add_subscription
-        listen(message_class(group.type), at, callback, names.COMMAND)
+        subscribe = (command_domain(self) or self).add_subscription
+        subscribe(message_class(group.type), at, callback, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
         self._arrivals = SensorArrivals(config, tuple(topics))

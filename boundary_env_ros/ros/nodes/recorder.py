@@ -52,7 +52,7 @@ _ACK_TIMEOUT = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
 #: Whether the middleware stamps a message when it is taken; others stamp it when it came.
-STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
+STAMPS_AT_TAKE = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 # Lines of the log that are recorded within a second, of all nodes of the domain.
 _MOST_LOGGED = 200
 # Looks for a heartbeat of the environment within the time it is given.
@@ -151,7 +151,7 @@ class Recorder(ContractNode):
                 'contract_version': self.contract.version,
                 'digest': self.loaded.digest,
                 'software_version': __version__,
-                'log_time': 'taken' if STAMPS_WHAT_IS_TAKEN else 'received',
+                'log_time': 'taken' if STAMPS_AT_TAKE else 'received',
             },
             ros_distro=ros_distro(),
             split_size=self.value('max_bag_size'),

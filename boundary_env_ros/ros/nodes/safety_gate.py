@@ -72,8 +72,8 @@ from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
-    held_as_float32,
     message_class,
+    single_precision,
     to_bytes,
     to_msg,
 )
@@ -98,7 +98,7 @@ _AGAIN = 10.0
 _MOST_CANDIDATES = 256
 
 #: Candidate actions, or messages of a sensor, between two checks of what is urgent.
-_AT_ONCE = 16
+_BATCH = 16
 
 #: Presses of the emergency stop that are taken in one tick.
 _PRESSES = 10
@@ -224,7 +224,7 @@ class SafetyGate(ContractNode):
             for group in contract.action
         }
         self._as_float32 = {
-            group.name: held_as_float32(message_class(group.type), group)
+            group.name: single_precision(message_class(group.type), group)
             for group in contract.action
         }
         self._documents = {
@@ -297,14 +297,14 @@ class SafetyGate(ContractNode):
         self._check_publishers()
         self._publish_status()
         if self.gate.to_probe and self.value('probe_on_activation') and not self._probed:
-            self._probe_at_once()
+            self._probe_on_activation()
         elif self.gate.to_probe and self.gate.state.probe is None:
             self.get_logger().warning(
                 'The timeout of the drivers is not measured yet: until `boundary-env up --probe` '
                 'or `boundary-env operator --probe` has, the gate is not armed.'
             )
 
-    def _probe_at_once(self) -> None:
+    def _probe_on_activation(self) -> None:
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
         try:
             self.gate.apply(ProbeDrivers(now=self.clock.now()))
@@ -344,7 +344,7 @@ class SafetyGate(ContractNode):
             if not self.contract.is_lockstep:  # in lockstep the world stands still
                 time.sleep(safety.gate_period)
                 for subscription in (*self._stops, *self._sensors):
-                    dispatch(subscription, _AT_ONCE)
+                    dispatch(subscription, _BATCH)
 
     def busy(self) -> str:
         """Return whose lease is out; empty if none is."""
@@ -564,8 +564,8 @@ class SafetyGate(ContractNode):
 
     def _undelivered_commands(self) -> str:
         """Return, and log, which commands of an armed gate reach no driver, and why."""
-        held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
-        if self.contract.is_lockstep or not held:
+        commanding = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
+        if self.contract.is_lockstep or not commanding:
             return ''
         problems = []
         for group in self.contract.action:
@@ -763,9 +763,9 @@ class SafetyGate(ContractNode):
         now = self.clock.now()
         self._refuse_inactive()
         candidates = self._candidates(request)
-        for i in range(0, len(candidates), _AT_ONCE):
+        for i in range(0, len(candidates), _BATCH):
             self.urgent()
-            decided = self.gate.evaluate_actions(candidates[i : i + _AT_ONCE], now)
+            decided = self.gate.evaluate_actions(candidates[i : i + _BATCH], now)
             response.decisions += [to_msg(decision, now) for decision in decided]
         low, high = self.gate.reach(now)
         response.low, response.high = list(low), list(high)

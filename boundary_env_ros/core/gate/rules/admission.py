@@ -39,7 +39,7 @@ _OF_UNAUTHORIZED = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOC
 _UNUSED = _OF_UNAUTHORIZED | {'age', DOCUMENT_RATE}
 
 #: What the operator's switch reads at least while it is held.
-HELD = 0.5
+SWITCH_THRESHOLD = 0.5
 
 #: The last step that a message can number.
 LAST_STEP = 2**64 - 1
@@ -175,7 +175,7 @@ def switch_held(operator: Operator, measurements: Iterable[Measurement]) -> bool
         found is not None
         and bool(found.values)
         and is_fresh(found.age, operator.timeout)
-        and found.values[-1] >= HELD
+        and found.values[-1] >= SWITCH_THRESHOLD
     )
 
 
@@ -190,7 +190,7 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     return (rejected('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
 
 
-def never_came(deadline: float) -> tuple[RuleResult, ...]:
+def sensors_missing(deadline: float) -> tuple[RuleResult, ...]:
     """Refuse a request whose sensors did not come within a deadline, s (lockstep)."""
     return (rejected('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
 

@@ -29,7 +29,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: How many commands of one instant are kept: the first, the last, and what was between them.
-_AT_ONCE = 4
+_SAME_INSTANT = 4
 
 
 @frozen(kw_only=False)
@@ -54,12 +54,12 @@ class Recent:
         sent = self.sent
         if not sent or sent[-1][1] != command:
             sent = (*sent, (at, command))
-        if len(sent) > _AT_ONCE and sent[-_AT_ONCE - 1][0] == at:
+        if len(sent) > _SAME_INSTANT and sent[-_SAME_INSTANT - 1][0] == at:
             # In lockstep the world stands still however often it is asked for a step. Of what
             # begins and ends at one instant only the extremes of each dimension matter.
-            between = [each for _, each in sent[-_AT_ONCE:-1]]
+            between = [each for _, each in sent[-_SAME_INSTANT:-1]]
             extremes = ((at, tuple(map(most, *between))) for most in (min, max))
-            sent = (*sent[:-_AT_ONCE], *extremes, sent[-1])
+            sent = (*sent[:-_SAME_INSTANT], *extremes, sent[-1])
         oldest = at - round(self.seconds * NANOSECONDS)
         expired = 0
         while len(sent) > expired + 1 and sent[expired + 1][0] <= oldest:

@@ -1291,7 +1291,7 @@ _REST = (
     Mutation(
         'An operator goes before the policy',
         ADMISSION,
-        "(rejected('operator', Reason.OPERATOR),) if teleoperated else ()",
+        '(TELEOPERATED.result(),) if teleoperated else ()',
         '()',
         ('core/gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),

@@ -58,7 +58,7 @@ class Events:
         steps = contract.episode.reset.steps
         self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._active = False
-        self._past: list[str] = []
+        self._past_episodes: list[str] = []
         self._begin(StepId(digest=digest, agent='', episode_id=''))
 
     def _begin(self, id_: StepId) -> None:
@@ -157,13 +157,13 @@ class Events:
 
     def _turn_to(self, id_: StepId, *, active: bool) -> Iterator[EnvironmentEvent]:
         """Turn to the episode of a record, if it is a new one that goes on."""
-        known = ('', self._step.episode_id, *self._past)
+        known = ('', self._step.episode_id, *self._past_episodes)
         if not active or id_.digest != self._digest or id_.episode_id in known:
             return
         if self._active:
             # Another one began, and this one's last step did not come.
             yield self._over(self._ending)
-        self._past = [*self._past[-15:], self._step.episode_id]
+        self._past_episodes = [*self._past_episodes[-15:], self._step.episode_id]
         self._begin(id_)
         self._active = True
 
@@ -247,12 +247,12 @@ class Events:
             and result.reason not in (Reason.REPUBLISHED, Reason.OPERATOR)
         )
         what = (decision.verdict, tuple(sorted({(r.rule, r.reason) for r in intervened})))
-        asked = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+        requested = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
         if decision.verdict is not Verdict.REJECTED:
             self._acting = decision.id.step
             self._action = _request(decision) or self._action
         # The gate's timer repeats itself many times a step: what it goes on with is reported once.
-        if intervened and (asked or what != self._intervention):
+        if intervened and (requested or what != self._intervention):
             yield self._safety(decision, intervened)
         self._intervention = what
 

@@ -247,18 +247,18 @@ class ContractEnv:
 
         A reset puts it back, by the option that the plugin declares for it.
         """
-        return dict(self._ask('save', next(iter(self._asked().agents))))
+        return dict(self._ask('save', next(iter(self._open_world().agents))))
 
     def render_world(self, mode: str = 'rgb_array', agent: str = '') -> npt.NDArray[Any] | str:
         """Return what the world shows of itself: pixels, or with ``'ansi'`` a text."""
         answer = self._ask('render', agent, mode=mode)
         return answer if isinstance(answer, str) else pixels_in(answer)
 
-    def _asked(self) -> World:
+    def _open_world(self) -> World:
         if self._world is None:
             raise ResetNeeded('There is no world to ask yet. Call reset() first.')
         return self._world
 
     def _ask(self, method: str, agent: str, **arguments: Any) -> Any:
-        world = self._asked()
+        world = self._open_world()
         return world.ask(method, {'agent': agent_of(world.agents, agent), **arguments})

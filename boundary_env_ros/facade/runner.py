@@ -155,7 +155,7 @@ class EpisodeResult:
         return self.ending == SUCCESS
 
 
-class _LeftError(Exception):
+class _CancelledError(Exception):
     """The episode is left before its end, since the run is to stop."""
 
 
@@ -272,7 +272,7 @@ class Runner:
                 self._overlap(first)
             else:
                 self._alternate(first)
-        except _LeftError:
+        except _CancelledError:
             self._episode.left = INTERRUPTED
         except PolicyLost:
             self._episode.left = BROKEN_OFF
@@ -332,14 +332,14 @@ class Runner:
                 step = prediction.step + 1
 
     def _asker(
-        self, asked: list[Future[Prediction]], begin: int, end: int, running: Prediction
+        self, queued: list[Future[Prediction]], begin: int, end: int, running: Prediction
     ) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
         def on_result(result: StepResult) -> None:
             step = result.transition.id.step
-            if not asked and step >= begin and not result.transition.over:
-                asked.append(self._ask(result, end - step, running.rows[step - running.step :]))
+            if not queued and step >= begin and not result.transition.over:
+                queued.append(self._ask(result, end - step, running.rows[step - running.step :]))
 
         return on_result
 
@@ -393,7 +393,7 @@ class Runner:
             pending, f'the observation of step {last.transition.id.step}', self._stop.is_set
         )
         if prediction is None:
-            raise _LeftError
+            raise _CancelledError
         self._episode.inferences.append(prediction.seconds)
         self._times.append(prediction.seconds)
         return prediction
@@ -410,7 +410,7 @@ class Runner:
     ) -> StepResult:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
-            raise _LeftError
+            raise _CancelledError
         metadata, self._metadata = self._metadata, {}
         self._episode.requests += 1
         self._episode.skipped += skipped

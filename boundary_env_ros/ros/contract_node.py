@@ -432,9 +432,9 @@ class ContractNode(LifecycleNode):
         def checked(request: Any, response: Any) -> Any:
             machine = self._state_machine
             possible = {label: number for number, label, *_ in machine.available_transitions}
-            asked = request.transition
+            wanted = request.transition
             # As in rclpy, the label goes before the number.
-            if asked.label in possible or (not asked.label and asked.id in possible.values()):
+            if wanted.label in possible or (not wanted.label and wanted.id in possible.values()):
                 busy = self.busy() if self.keyed else ''
                 if not busy:
                     return change(request, response)
@@ -446,7 +446,7 @@ class ContractNode(LifecycleNode):
                 return response
             self.get_logger().error(
                 f'No such transition while {machine.current_state[1]} (expected '
-                f'{", ".join(sorted(possible)) or "none"}, got {asked.label or asked.id}). '
+                f'{", ".join(sorted(possible)) or "none"}, got {wanted.label or wanted.id}). '
                 '`ros2 lifecycle list` shows what can be done.'
             )
             response.success = False
@@ -616,9 +616,9 @@ class ContractNode(LifecycleNode):
 
     def _check_qos(self) -> None:
         """Log what is not received, because its publisher offers less than is asked for."""
-        for topic, asked in self._requested_qos.items():
+        for topic, requested in self._requested_qos.items():
             for info in self.get_publishers_info_by_topic(topic):
-                fits, why = qos_check_compatible(info.qos_profile, asked)
+                fits, why = qos_check_compatible(info.qos_profile, requested)
                 name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                 if fits == QoSCompatibility.ERROR and self._logged_peers.due((topic, name)):
                     self.get_logger().warning(

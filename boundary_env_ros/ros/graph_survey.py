@@ -101,8 +101,8 @@ class _GraphWatch:
                 if key not in self._subscribed and publishers:
                     self._subscribed.add(key)
                     self._subscribe(name, kind)
-                ours = sum(subscribed == name for subscribed, _ in self._subscribed)
-                subscribers = node.count_subscribers(name) - ours
+                own_count = sum(subscribed == name for subscribed, _ in self._subscribed)
+                subscribers = node.count_subscribers(name) - own_count
                 topic.publishers = max(topic.publishers or 0, publishers)
                 topic.subscribers = max(topic.subscribers or 0, subscribers)
 

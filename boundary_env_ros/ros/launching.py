@@ -146,7 +146,7 @@ class _Node:
         """Its full name, which it has once it was started."""
         return str(self._action.node_name)
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return nothing: its output is on the screen."""
         return ''
 
@@ -201,8 +201,8 @@ class Boundary(Action):
             'robot': {'websocket': argument('websocket'), 'origins': argument('origins')},
             'policy': {'command_domain': argument('command_domain')},
         }
-        asked = [f'{name}:={value}' for name, value in of_other.get(on, {}).items() if value]
-        require_side(on, contract, own_domain(), asked)
+        requested = [f'{name}:={value}' for name, value in of_other.get(on, {}).items() if value]
+        require_side(on, contract, own_domain(), requested)
         make_key(key_file(own_domain()))
         if on == 'policy':
             self._beside = {}

@@ -45,9 +45,9 @@ _STALE = 1.0
 _print = partial(print, flush=True)
 
 _MARKS = {
-    word: label
+    key: label
     for label in (Label.SUCCESS, Label.FAILURE, Label.UNCLEAR)
-    for word in (label.name.lower(), label.name[0].lower())
+    for key in (label.name.lower(), label.name[0].lower())
 }
 
 
@@ -187,7 +187,7 @@ class _Terminal:
         self._waiting: dict[str, tuple[str, set[str]]] = {}
         self._ended: deque[Question] = deque()
         self._states: dict[str, EpisodeStatus] = {}
-        self._asked: Question | None = None
+        self._question: Question | None = None
         self._answered: tuple[str, str, float] = ('', '', 0.0)
         self._stopped: set[str] = set()
         incoming = Incoming(node)
@@ -260,7 +260,7 @@ class _Terminal:
         status = from_msg(GateStatus, message)
         if (status.state is GateState.EMERGENCY_STOPPED) != (status.agent in self._stopped):
             self._stopped ^= {status.agent}
-            self._asked = None
+            self._question = None
 
     def _report_waiting(self, agent: str, episode: str, message: str) -> None:
         """Say once what a reset waits for that no person can confirm."""
@@ -277,7 +277,7 @@ class _Terminal:
 
     def _go_on(self) -> None:
         question = next(iter((*self._resets.values(), *self._ended)), None)
-        is_new, self._asked = question != self._asked, question
+        is_new, self._question = question != self._question, question
         if question is None:
             return
         if is_new:
@@ -310,14 +310,14 @@ class _Terminal:
             _print('What do you make of it? [s, f or u and a note; Enter: nothing]')
 
     def _answer(self, question: Question, line: str) -> None:
-        word, _, rest = line.strip().partition(' ')
-        word, rest = word.lower(), rest.strip()
-        if question.is_reset and word in ('y', 'yes', 'n', 'no'):
-            self._confirm(question, word[0] == 'y', rest)
-        elif not question.is_reset and not word:
+        answer, _, rest = line.strip().partition(' ')
+        answer, rest = answer.lower(), rest.strip()
+        if question.is_reset and answer in ('y', 'yes', 'n', 'no'):
+            self._confirm(question, answer[0] == 'y', rest)
+        elif not question.is_reset and not answer:
             self._ended.popleft()
-        elif not question.is_reset and word in _MARKS:
-            self._send_label(question, _MARKS[word], rest)
+        elif not question.is_reset and answer in _MARKS:
+            self._send_label(question, _MARKS[answer], rest)
         else:
             self._prompt(question)
 
@@ -327,7 +327,7 @@ class _Terminal:
         # It is answered, whatever comes of it.
         self._resets.pop(question.agent, None)
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
-        self._asked = None
+        self._question = None
         if refusal:
             _print(f'Not taken: {refusal}')
         else:

@@ -205,8 +205,8 @@ class AgentSteps:
             f'ticks      {timing.late} late, {timing.missed} missed; '
             f'the latest by {1e3 * timing.worst:.1f} ms'
         )
-        held = f', held by the {last.held_by}' if last.held_by else ''
-        verdict = last.verdict.name if last.verdict else f'no action{held}'
+        holding = f', held by the {last.held_by}' if last.held_by else ''
+        verdict = last.verdict.name if last.verdict else f'no action{holding}'
         yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'.rstrip()
         yield ''
         yield from table(

@@ -138,7 +138,7 @@ class RosWorld(World):
                 )
                 for each in agents
             }
-            self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
+            self._ask_client = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
             self._undiscovered = bool(self._contract.episode.reset.service)
             if sink is not None:
@@ -319,7 +319,7 @@ class RosWorld(World):
 
         """
         check_open(self._own.closed)
-        client = self._asked
+        client = self._ask_client
         if not client.service_is_ready():
             raise RequestRejected(
                 f'No node answers {method!r} (expected the node {names.ROBOT}, with a plugin, '
@@ -360,14 +360,14 @@ class RosWorld(World):
 
     def _find_plugin(self) -> None:
         """Ask a simulated robot what it can do, where there is one."""
-        node, asked = self._own.node, self._asked
+        node, client = self._own.node, self._ask_client
         robot = (names.ROBOT, node.get_namespace())
         # Of a world that was reset just now the node may not be discovered yet: wait for it once.
         undiscovered, self._undiscovered = self._undiscovered, False
         there = undiscovered or robot in node.get_node_names_and_namespaces()
         if self._described is None and there:
-            wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._spin)
-        if asked.service_is_ready():
+            wait_until(client.service_is_ready, time.monotonic() + _FOUND, self._spin)
+        if client.service_is_ready():
             self.describe()
 
     def newest_image(self, agent: str, name: str) -> bytes | None:

@@ -23,8 +23,8 @@ from boundary_env_ros.testing.episode_checks import (
     contract_of,
     Env,
     reset,
-    Seen,
     step,
+    StepOutcome,
 )
 from boundary_env_ros.testing.verdicts import (
     attempt,
@@ -152,7 +152,7 @@ class EnvironmentTests:
             fail('a record without errors', f'\n{report}\n', where='audit')
 
 
-def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[Seen]:
+def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[StepOutcome]:
     """Reset, and step with random actions until an ending, or so many steps."""
     reset(env, subject.seed, subject.reset_options())
     seen = []
@@ -163,7 +163,7 @@ def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[S
     return seen
 
 
-def _comparable(steps: Sequence[Seen]) -> list[object]:
+def _comparable(steps: Sequence[StepOutcome]) -> list[object]:
     """Return what must be equal in equal episodes."""
     names = (
         'step',

@@ -28,8 +28,8 @@ from boundary_env_ros.testing.episode_checks import (
     contract_of,
     Env,
     reset,
-    Seen,
     step,
+    StepOutcome,
 )
 from boundary_env_ros.testing.verdicts import attempt, described, difference, fail, must_refuse
 
@@ -222,7 +222,7 @@ def _requests(record: Path | Sequence[object] | None) -> list[GateDecision]:
     return [r for r in record if isinstance(r, GateDecision) and r.request is not None]
 
 
-def check_action(seen: Seen, contract: Contract) -> None:
+def check_action(seen: StepOutcome, contract: Contract) -> None:
     """Fail unless the info says what became of an action, and the command is in the contract."""
     info, where = seen.info, f'step {seen.info.get("step")}'
     if info.get('verdict') is None:

@@ -679,7 +679,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         'In lockstep a hand goes before a request that waited for the world',
         REDUCER,
         'measurements = readings.measurements(now)',
-        'measurements = readings.measurements(now if asked is None else asked.received)',
+        'measurements = readings.measurements(now if requested is None else requested.received)',
         (_OPERATOR + 'in_lockstep_a_hand_goes_before_a_request_that_waited_for_the_world',),
     ),
     Mutation(
@@ -748,14 +748,14 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What begins anew leaves the motion of the others as it is',
         OUTPUT,
-        '        if last is None or not previous or all(left):\n',
+        '        if last is None or not previous or all(taken_over):\n',
         '        if True:\n',
         (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
     ),
     Mutation(
         'What begins anew begins at rest',
         OUTPUT,
-        '            not gone and was == begins\n',
+        '            not taken and was == begins\n',
         '            True\n',
         (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
     ),
@@ -1451,8 +1451,8 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'From beyond an edge nothing leads but the way back',
         WORKSPACES,
-        '        if self.back is not None:\n            way',
-        '        if False:\n            way',
+        '        if self.back is not None:\n            back',
+        '        if False:\n            back',
         (_WORKSPACE + 'what_is_outside_may_come_back_but_not_go_on',),
     ),
     Mutation(
@@ -1514,7 +1514,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'The rules are told what is under way',
         REDUCER,
-        '            recent_commands=commands.under_way(now),\n',
+        '            recent_commands=commands.recent_commands(now),\n',
         '',
         (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
     ),
@@ -1542,15 +1542,15 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'That a command acts late counts',
         UNDER_WAY,
-        '        way = self.way + self.delay * max(0.0, command - self.last)\n',
-        '        way = self.way\n',
+        '        distance = self.distance + self.delay * max(0.0, command - self.last)\n',
+        '        distance = self.distance\n',
         (_WORKSPACE + 'a_faster_command_may_act_at_any_time_until_the_delay_is_over',),
     ),
     Mutation(
         'The way of the brakes counts',
         UNDER_WAY,
-        'way + command * hold + 0.5 * command**2 / self.braking',
-        'way + command * hold',
+        'distance + command * hold + 0.5 * command**2 / self.braking',
+        'distance + command * hold',
         (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
     ),
     Mutation(
@@ -1699,7 +1699,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'Whoever may not ask is told so by a plan',
         REDUCER,
-        'refusals = self._judge.refusals(self._agent, asked, request, now, now)',
+        'refusals = self._judge.refusals(self._agent, requested, request, now, now)',
         'refusals = ()',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
     ),

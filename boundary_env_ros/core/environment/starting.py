@@ -155,11 +155,11 @@ def _next(
 ) -> Step:
     """Go on to the next step of the reset, and say so where a person waits for that."""
     is_prompted = bool(reset.prompt)
-    reset, asked = reset.next(now, confirmed_by)
+    reset, effects = reset.next(now, confirmed_by)
     state = replace(state, reset=reset)
     announced = (status(state, now),) if is_prompted else ()
     state, outputs = proceed(state, now)
-    return state, (*asked, *announced, *outputs)
+    return state, (*effects, *announced, *outputs)
 
 
 # Going on ----------------------------------------------------------------------------------------
@@ -174,9 +174,9 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
     if not reset.started:
         if state.gate is not None and state.gate.state in _MOVING:
             return state, ()  # what it sends until then would reach the world after its reset
-        reset, asked = reset.start(now)
+        reset, effects = reset.start(now)
         state = replace(state, reset=reset)
-        outputs += (*asked, status(state, now)) if reset.prompt else asked
+        outputs += (*effects, status(state, now)) if reset.prompt else effects
     if setup.contract.is_lockstep and isinstance(reset.step, WaitStep):
         # The world stands still, and what is waited for comes only if it moves.
         if state.advance is None:
@@ -184,9 +184,9 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
         if not state.all_here:
             return state, ()
         state = replace(state, advance=None, advanced=None)
-    reset, asked = reset.poll(state.buffer.latest, now)
+    reset, effects = reset.poll(state.buffer.latest, now)
     state = replace(state, reset=reset)
-    outputs += asked
+    outputs += effects
     if reset.finished is None:
         waits = setup.contract.is_lockstep and isinstance(reset.step, WaitStep)
         return state.asking(period, now) if waits and not outputs else (state, tuple(outputs))

@@ -22,7 +22,7 @@ from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.workspace import history_span, Workspace
 from boundary_env_ros.core.records.decision import Measurement, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.vectors import short_way, Vector
+from boundary_env_ros.core.vectors import nearest_turn, Vector
 from boundary_env_ros.frozen import frozen, replace
 
 
@@ -155,15 +155,15 @@ class CommandHistory:
         Seeded: it was taken from the measured state, where no command is in force any more. Empty
         if neither is known.
         """
-        previous, left = self.in_force, self._left_alone(now)
-        if previous is None or all(left):
+        previous, taken_over = self.in_force, self._taken_over(now)
+        if previous is None or all(taken_over):
             known = self._known(limits, measurements, now)
             return ((), False) if any(map(math.isnan, known)) else (known, True)
         by_timer = trigger is Trigger.TIMER
-        if any(left):
+        if any(taken_over):
             # To stop begins nothing again: what is still commanded has to be braked.
             known = self._known(limits, measurements, now)
-            return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
+            return beside(limits, previous, known, taken_over, to_stop=by_timer), not by_timer
         # Only for requests: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
         may_depart = any(group.max_tracking_error for group in self.contract.action)
@@ -185,12 +185,12 @@ class CommandHistory:
         """
         if not seeded:
             return self.rate, self.acceleration
-        last, left = self.in_force, self._left_alone(now)
-        if last is None or not previous or all(left):
+        last, taken_over = self.in_force, self._taken_over(now)
+        if last is None or not previous or all(taken_over):
             return (), ()
         continues = [
-            not gone and was == begins
-            for gone, was, begins in zip(left, last, previous, strict=True)
+            not taken and was == begins
+            for taken, was, begins in zip(taken_over, last, previous, strict=True)
         ]
         return _where(continues, self.rate), _where(continues, self.acceleration)
 
@@ -221,7 +221,7 @@ class CommandHistory:
         known = known_state(limits, measurements, self._since_sent(now))
         last = self.in_force or known
         return tuple(
-            short_way(value, was, *bounds) if i in limits.angles else value
+            nearest_turn(value, was, *bounds) if i in limits.angles else value
             for i, (value, was, bounds) in enumerate(
                 zip(known, last, limits.declared, strict=True)
             )
@@ -233,7 +233,7 @@ class CommandHistory:
             return math.inf
         return (now.steady - self.out) / NANOSECONDS
 
-    def _left_alone(self, now: ClockReading) -> tuple[bool, ...]:
+    def _taken_over(self, now: ClockReading) -> tuple[bool, ...]:
         """Return, by dimension, whether its driver has begun to brake by itself."""
         # In lockstep the world stands still, and no driver's time runs out.
         since = 0.0
@@ -253,7 +253,7 @@ class CommandHistory:
         Its part of the robot then no longer does what was commanded last: to brake from there, or
         to go on from there, would set in motion what had come to rest.
         """
-        return any(self._left_alone(now))
+        return any(self._taken_over(now))
 
     def time_step(self, now: ClockReading) -> float:
         """
@@ -274,7 +274,7 @@ class CommandHistory:
         sooner_by = sooner(self.contract.safety)
         return self.out is None or (now.steady - self.out) / NANOSECONDS > period - sooner_by
 
-    def under_way(self, now: ClockReading) -> tuple[SentCommand, ...]:
+    def recent_commands(self, now: ClockReading) -> tuple[SentCommand, ...]:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self.recent is None else self.recent.at(self._robot_time(now))
 

@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Traject
 from boundary_env_ros.core.gate.rule_output import BEYOND, BOUNDS
 from boundary_env_ros.core.records.decision import RuleResult
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.vectors import short_way, Vector
+from boundary_env_ros.core.vectors import nearest_turn, Vector
 
 Results = tuple[RuleResult, ...]
 
@@ -76,7 +76,7 @@ def turned(group: ActionSpec, values: Vector, previous: Vector | None) -> Vector
     if not group.wrap or not previous:
         return values
     return tuple(
-        short_way(value, was, low, high) if i in group.wrap else value
+        nearest_turn(value, was, low, high) if i in group.wrap else value
         for i, (value, was, low, high) in enumerate(
             zip(values, previous, group.low, group.high, strict=True)
         )
@@ -128,7 +128,7 @@ def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | 
 
 def admitted_action(
     groups: Sequence[ActionSpec],
-    asked: Vector,
+    requested: Vector,
     command: Vector,
     previous: Vector | None,
 ) -> Vector:
@@ -142,7 +142,7 @@ def admitted_action(
     ----------
     groups
         Groups of the action.
-    asked
+    requested
         The action.
     command, previous
         The command that was published, and the one before it.
@@ -151,7 +151,7 @@ def admitted_action(
     left = as_action(groups, command, previous)
     admitted: list[float] = []
     offset = 0
-    for group, values, part in _slices(groups, asked):
+    for group, values, part in _slices(groups, requested):
         rest = left[offset : offset + group.action_size]
         offset += group.action_size
         if group.kind is ActionKind.CONTINUOUS and group.wrap and previous:

@@ -78,7 +78,7 @@ class DecisionChain:
         histories, expected = self._followed(last, decision)
         if last is not None:
             expected = self._under_lease(last, decision, expected)
-        expected = self._asked(last, decision, expected, output.verdict)
+        expected = self._after_requests(last, decision, expected, output.verdict)
         self._use(last, decision)
         wanted, by_hand = decision.requested_command, self._by_hand(decision)
         histories = tuple(history.by_source(by_hand) for history in histories)
@@ -157,7 +157,7 @@ class DecisionChain:
                 previous_rate=rate,
                 previous_acceleration=acceleration,
                 time_step=history.time_step(now),
-                recent_commands=history.under_way(now),
+                recent_commands=history.recent_commands(now),
             )
 
         previous, seeded = history.previous(limits, inputs.trigger, measurements, now)
@@ -201,7 +201,7 @@ class DecisionChain:
             stopped=inputs.stopped or (still_stopped and inputs.trigger is Trigger.TIMER),
         )
 
-    def _asked(
+    def _after_requests(
         self,
         last: GateDecision | None,
         decision: GateDecision,

@@ -36,17 +36,17 @@ class Phase(Enum):
 
 def _follows(group: ActionSpec, values: Vector) -> bool:
     """Return whether the robot does what the probe asks for."""
-    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
-    return all(abs(v - a) <= t for v, a, t in zip(values, asked, threshold, strict=True))
+    probe, threshold = group.driver_timeout_probe, group.feedback.threshold
+    return all(abs(v - a) <= t for v, a, t in zip(values, probe, threshold, strict=True))
 
 
 def _departs(group: ActionSpec, values: Vector) -> bool:
     """Return whether the robot no longer does so, but is on its way to the safe command."""
-    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
+    probe, threshold = group.driver_timeout_probe, group.feedback.threshold
     return any(
         # One that is faster than it was asked to be has not begun to brake.
         math.copysign(1.0, a - safe) * (a - v) > t
-        for v, a, safe, t in zip(values, asked, group.safe, threshold, strict=True)
+        for v, a, safe, t in zip(values, probe, group.safe, threshold, strict=True)
         if a != safe
     )
 

@@ -414,13 +414,13 @@ class Reducer:
         *,
         in_vain: bool = False,
     ) -> Step:
-        asked = Chunk(request, received, 0, at.now.steady)
-        inputs = self._inputs(state, Trigger.REQUEST, at, asked)
+        requested = Chunk(request, received, 0, at.now.steady)
+        inputs = self._inputs(state, Trigger.REQUEST, at, requested)
         refusals = self._judge.refusals(
             self._agent, inputs, request, received, at.now, in_vain=in_vain
         )
         if not_accepted(refusals):
-            return self._reject(state, asked, refusals, inputs, at)
+            return self._reject(state, requested, refusals, inputs, at)
         seconds = latency(request, received, lockstep=self._lockstep)
         health = state.health.after_request(seconds)
         if health is not state.health:
@@ -430,12 +430,12 @@ class Reducer:
             )
         if any(result.reason is Reason.OPERATOR for result in refusals):
             # Refused once and for all: sent again, it is no answer to what the hand has done.
-            state, decisions = self._yield_to_operator(state, asked, Trigger.REQUEST, at)
+            state, decisions = self._yield_to_operator(state, requested, Trigger.REQUEST, at)
             return replace(state, lease_state=state.lease_state.after_request(request)), decisions
         if refusals:
-            return self._reject(state, asked, refusals, inputs, at)
+            return self._reject(state, requested, refusals, inputs, at)
         state = replace(state, lease_state=state.lease_state.after_request(request))
-        return self._act(state, asked, inputs, at)
+        return self._act(state, requested, inputs, at)
 
     def _act(self, state: ReducerState, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
@@ -533,20 +533,20 @@ class Reducer:
     def _reject(
         self,
         state: ReducerState,
-        asked: Chunk,
+        requested: Chunk,
         results: tuple[RuleResult, ...],
         inputs: RuleInput,
         at: Event,
     ) -> Step:
         """Refuse what was asked for: nothing is published because of it."""
-        request, ignored = asked.request, (*NOT_CONSIDERED, Reason.NOT_ARMED)
+        request, ignored = requested.request, (*NOT_CONSIDERED, Reason.NOT_ARMED)
         if self._lockstep and not any(result.reason in ignored for result in results):
             # The world moves on by it, with the command in force.
             step = min(request.id.step, state.readings.reached(request.id.episode_id) + 1)
             lease_state = state.lease_state.acted_on(step)
             state = replace(state, lease_state=lease_state, chunk=None)
         output = RuleOutput(verdict=Verdict.REJECTED, results=results)
-        return self._emit(state, output, inputs, at, asked)
+        return self._emit(state, output, inputs, at, requested)
 
     # The operator --------------------------------------------------------------------------------
 
@@ -558,7 +558,7 @@ class Reducer:
         return self._by_hand(state, at)
 
     def _yield_to_operator(
-        self, state: ReducerState, asked: Chunk, trigger: Trigger, at: Event
+        self, state: ReducerState, requested: Chunk, trigger: Trigger, at: Event
     ) -> Step:
         """
         Refuse an action of the policy while an operator has the robot.
@@ -566,9 +566,9 @@ class Reducer:
         In lockstep the world moves from action to action, and so does the operator.
         """
         state, by_hand = self._by_hand(state, at) if self._lockstep else (state, ())
-        inputs = self._inputs(state, trigger, at, asked)
+        inputs = self._inputs(state, trigger, at, requested)
         output = RuleOutput(verdict=Verdict.REJECTED, results=precedence(teleoperated=True))
-        state, refused = self._emit(state, output, inputs, at, asked)
+        state, refused = self._emit(state, output, inputs, at, requested)
         return replace(state, chunk=None), (*by_hand, *refused)
 
     def _by_hand(self, state: ReducerState, at: Event) -> Step:
@@ -696,7 +696,7 @@ class Reducer:
     # How it decides ------------------------------------------------------------------------------
 
     def _inputs(
-        self, state: ReducerState, trigger: Trigger, at: Event, asked: Chunk | None = None
+        self, state: ReducerState, trigger: Trigger, at: Event, requested: Chunk | None = None
     ) -> RuleInput:
         """Return what the rules are to know now."""
         now, commands, health = at.now, state.commands, state.health
@@ -707,9 +707,9 @@ class Reducer:
         lease, episode, waiting = lease_state.lease, lease_state.episode, state.pending
         closed = 0 if episode is None else episode.id.step
         documents: Vector = ()
-        if asked is not None and asked.request.payload:
+        if requested is not None and requested.request.payload:
             since = self._judge.documents.since
-            documents = since(state.documents, asked.request, asked.received)
+            documents = since(state.documents, requested.request, requested.received)
         return RuleInput(
             trigger=trigger,
             time_step=commands.time_step(now),
@@ -717,7 +717,7 @@ class Reducer:
             seeded=seeded,
             previous_rate=rate,
             previous_acceleration=acceleration,
-            recent_commands=commands.under_way(now),
+            recent_commands=commands.recent_commands(now),
             lease_id='' if lease is None else lease.lease_id,
             lease_episode='' if lease is None else lease.episode_id,
             running=lease_state.running,
@@ -748,13 +748,13 @@ class Reducer:
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
-        asked: Chunk | None = None,
+        requested: Chunk | None = None,
     ) -> Step:
         stopped, rejected = (output.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         by_hand = inputs.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
         reasons, commands = _why(output), state.commands.by_source(by_hand)
         state = replace(state, sequence=state.sequence + 1)
-        decision = self._decision(state, output, inputs, at, asked)
+        decision = self._decision(state, output, inputs, at, requested)
         decided = replace(
             state,
             commands=commands.after(output, inputs.trigger, at.now)
@@ -772,20 +772,20 @@ class Reducer:
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
-        asked: Chunk | None = None,
+        requested: Chunk | None = None,
     ) -> GateDecision:
         id_ = state.lease_state.id
-        if asked is not None:
+        if requested is not None:
             # Whosever agent a stranger names, the decision is one of this gate.
-            id_ = replace(asked.request.id, step=asked.step, agent=self._agent)
+            id_ = replace(requested.request.id, step=requested.step, agent=self._agent)
         return GateDecision(
             id=id_,
             sequence=state.sequence,
             verdict=output.verdict,
             decided=at.now,
             inputs=inputs,
-            request=asked.request if asked else None,
-            received=asked.received if asked else None,
+            request=requested.request if requested else None,
+            received=requested.received if requested else None,
             admitted_action=output.admitted,
             requested_command=output.wanted,
             command=output.command,
@@ -815,23 +815,23 @@ class Reducer:
 
         """
         at, decisions = Event(now=now), []
-        asked = replace(
+        requested = replace(
             self._inputs(state, Trigger.REQUEST, at), overruns=state.health.overruns_if_in_time
         )
         for action in actions:
             request = ActionRequest(
-                id=replace(state.lease_state.id, step=asked.last_step + 1),
-                lease_id=asked.lease_id,
-                sequence=asked.last_sequence + 1,
+                id=replace(state.lease_state.id, step=requested.last_step + 1),
+                lease_id=requested.lease_id,
+                sequence=requested.last_sequence + 1,
                 action=action,
                 observed=now,
                 delivered=now,
                 requested=now,
             )
-            refusals = self._judge.refusals(self._agent, asked, request, now, now)
-            output, inputs = RuleOutput(verdict=Verdict.REJECTED, results=refusals), asked
+            refusals = self._judge.refusals(self._agent, requested, request, now, now)
+            output, inputs = RuleOutput(verdict=Verdict.REJECTED, results=refusals), requested
             if not refusals:
-                output, inputs = self._rule(state, asked, at, action)
+                output, inputs = self._rule(state, requested, at, action)
             chunk = Chunk(request, now, 0, 0)
             decisions.append(self._decision(state, output, inputs, at, chunk))
         return tuple(decisions)

@@ -163,7 +163,7 @@ class Transition:
     def clipped(self) -> tuple[bool, ...]:
         """Return for each dimension whether what was admitted differs from what was requested."""
         stages = zip(self.requested_action, self.admitted_action, strict=False)
-        return tuple(asked != given for asked, given in stages)
+        return tuple(requested != admitted for requested, admitted in stages)
 
 
 @frozen

@@ -102,7 +102,7 @@ class DecisionsInstead:
                 previous_command=sent.command,
                 previous_rate=sent.rate,
                 previous_acceleration=sent.acceleration,
-                recent_commands=sent.under_way(now),
+                recent_commands=sent.recent_commands(now),
                 stopped=by_timer and self._stopped and inputs.running,
             )
             goal = sent.goal if by_timer else then.requested_command

@@ -81,7 +81,7 @@ class LeRobotWire:
         self._channel: Any = None
         self._stub: Any = None
         self._loaded = False
-        self._asked = 0
+        self._requests = 0
 
     def open(self, timeout: float) -> Mapping[str, Any]:
         """Connect; all that is known of the server is what it is going to be sent."""
@@ -116,9 +116,9 @@ class LeRobotWire:
                 raw[key.removeprefix(IMAGE)] = value
             else:
                 raw.update(zip(_feature(key, value)['names'], value.tolist(), strict=True))
-        self._asked += 1
+        self._requests += 1
         observation = self._helpers.TimedObservation(
-            timestamp=time.time(), timestep=self._asked, observation=raw, must_go=True
+            timestamp=time.time(), timestep=self._requests, observation=raw, must_go=True
         )
         parts = self._parts(pickle.dumps(observation), self._messages.Observation)
         self._call(self._stub.SendObservations, parts, timeout)
@@ -127,7 +127,7 @@ class LeRobotWire:
         if not answer:
             raise BoundaryError('The answer has no action; the log of the server says why.')
         rows = _Actions(io.BytesIO(answer)).load()
-        if {row.get_timestep() - i for i, row in enumerate(rows)} != {self._asked}:
+        if {row.get_timestep() - i for i, row in enumerate(rows)} != {self._requests}:
             raise BoundaryError('It answered another observation.')
         return {'action': np.stack([row.get_action().numpy() for row in rows])}, {}
 

@@ -93,7 +93,7 @@ class GazeboBridge(ContractNode):
         declare_command_domain(self)
         self._active = False
         # What was asked of the simulator: until when it is waited for, and of whom.
-        self._asked: list[tuple[float, Future, Any]] = []
+        self._calls: list[tuple[float, Future, Any]] = []
         self._moments: list[Future] = []
         self.truth: BodyState | None = None
         self._touches = 0
@@ -180,7 +180,7 @@ class GazeboBridge(ContractNode):
     def activate(self) -> None:
         """Let the driver work, and the world run or, in lockstep, stand."""
         self._active = True
-        self.stand()
+        self.halt()
         self.every(_PERIOD, self._on_timer)
         self._stop.beat()
         self.executor.create_task(self._set_running)
@@ -188,7 +188,7 @@ class GazeboBridge(ContractNode):
     def deactivate(self) -> None:
         """Let the cart stand."""
         if self._active:
-            self.stand()
+            self.halt()
             self._abandon_advance()
         self._active = False
         # No timer will: the caller learns now that it was in vain.
@@ -226,9 +226,9 @@ class GazeboBridge(ContractNode):
             )
         future = client.call_async(request)
         deadline = time.monotonic() + self.value('patience')
-        self._asked.append((deadline, future, client))
+        self._calls.append((deadline, future, client))
         response = await future
-        self._asked = [asked for asked in self._asked if asked[1] is not future]
+        self._calls = [call for call in self._calls if call[1] is not future]
         self._check_active()
         if response is None:
             raise SimulationFailed(
@@ -246,7 +246,7 @@ class GazeboBridge(ContractNode):
 
     def _give_up(self, now: float) -> None:
         """Wait no more for what should have come by now, s of the steady clock."""
-        for deadline, future, client in self._asked:
+        for deadline, future, client in self._calls:
             if now > deadline and not future.done():
                 # An answer that comes later is dropped.
                 client.remove_pending_request(future)
@@ -312,9 +312,9 @@ class GazeboBridge(ContractNode):
         if velocity is not None:
             self._publish_velocity(velocity)
 
-    def stand(self) -> None:
+    def halt(self) -> None:
         """Tell the drive to stand."""
-        self._publish_velocity(self.cart.stand(self._driver_time()))
+        self._publish_velocity(self.cart.halt(self._driver_time()))
 
     def _publish_velocity(self, values: Vector) -> None:
         message = Twist()
@@ -439,16 +439,16 @@ class GazeboBridge(ContractNode):
                 'The simulator is not active. Activate it.', ResultCode.NOT_ACTIVE
             )
         self._abandon_advance()
-        asked = ResetWorld(
+        reset = ResetWorld(
             seed=request.seed,
             target=tuple(from_msg(NamedValues, values) for values in request.target),
         )
         try:
-            target = target_of(asked)
+            target = target_of(reset)
             state = await self._world.put(target, self.value('entity'), self.value('goal'))
         except BoundaryError as error:
             raise RequestRejected(str(error), ResultCode.RESET_FAILED) from error
-        answer = self.cart.begin(state, target, asked.seed)
+        answer = self.cart.begin(state, target, reset.seed)
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)
         return response

@@ -507,13 +507,13 @@ class SafetyGate(ContractNode):
             if not self._logged.due((result.outcome, result.rule)):
                 continue
             names = self.contract.command_dimensions
-            words = sentence(result, names, others, details(result, decision, self.contract))
+            text = sentence(result, names, others, details(result, decision, self.contract))
             grave = result.outcome in (Verdict.STOPPED, Verdict.REJECTED)
             # An episode ends, and a gate is deactivated, because it was asked to.
             if grave and result.reason not in (Reason.EPISODE_OVER, Reason.DEACTIVATED):
-                self.get_logger().warning(words)
+                self.get_logger().warning(text)
             else:
-                self.get_logger().info(words)
+                self.get_logger().info(text)
 
     def _send_one(self, decision: GateDecision) -> None:
         if decision.published:
@@ -588,9 +588,9 @@ class SafetyGate(ContractNode):
                     f'{", ".join(sorted(there)) or "none"}). Start the driver, or mend '
                     f'action.{group.name}.topic or its type.'
                 )
-        for words in problems:
-            if self._repeated.due(words):
-                self.get_logger().warning(words)
+        for problem in problems:
+            if self._repeated.due(problem):
+                self.get_logger().warning(problem)
         return ' '.join(problems)
 
     # Other publishers ----------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class GazeboCart:
         self._driven = wanted
         return wanted
 
-    def stand(self, now: int) -> Vector:
+    def halt(self, now: int) -> Vector:
         """Forget every command, and return what tells the drive to stand."""
         self._driver.restart(now)
         self._driven = (0.0, 0.0)

@@ -62,7 +62,7 @@ class Server(Protocol):
     def world_time(self) -> int:
         """Return the time of the world as far as it was received, ns."""
 
-    def stand(self) -> None:
+    def halt(self) -> None:
         """Tell the drive to stand."""
 
     async def step(self, steps: int) -> None:
@@ -175,7 +175,7 @@ class GazeboWorld:
             If it is not put there, or is not there in time.
 
         """
-        self._server.stand()
+        self._server.halt()
         before = await self._pass(_BRAKING)
         x, y, yaw = target.x, target.y, target.yaw
         await self._server.place(entity, x, y, _HEIGHT, yaw)

@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import brake_to, follow, rest, start_anew
-from boundary_env_ros.core.gate.rules.rotation import normalise, refuse_what_is_none
+from boundary_env_ros.core.gate.rules.rotation import normalise, refuse_invalid
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.stopping import LIMITING, stops
 from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
@@ -60,7 +60,7 @@ def rule(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> RuleOutput
         return _stopped(limits, inputs, command or (), results)
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
-        refused += _beyond(limits, inputs, command) + refuse_what_is_none(limits, command)
+        refused += _beyond(limits, inputs, command) + refuse_invalid(limits, command)
     if refused or command is None:
         return RuleOutput(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
     because = _BESIDES.get(inputs.trigger, translated)

@@ -61,7 +61,7 @@ CLOCK = Rule(causes=(_CLOCK,), stops=_clock)
 # The others -----------------------------------------------------------------------------------
 
 _FOREIGN = Cause('foreign_publisher', Reason.FOREIGN_PUBLISHER, anomaly='foreign_publisher')
-_GONE = Cause('environment', Reason.ENVIRONMENT_TIMEOUT, anomaly='silence')
+_TIMEOUT = Cause('environment', Reason.ENVIRONMENT_TIMEOUT, anomaly='silence')
 
 
 def _foreign(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleResult, ...]:
@@ -86,11 +86,11 @@ def _environment(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[R
     since, limit = inputs.since_environment, limits.safety.environment_timeout
     if (since is not None and since <= limit) or inputs.deactivated:
         return ()
-    return () if inputs.trigger is Trigger.PROBE else (_GONE.result('', since, limit, 's'),)
+    return () if inputs.trigger is Trigger.PROBE else (_TIMEOUT.result('', since, limit, 's'),)
 
 
 PUBLISHERS = Rule(causes=(_FOREIGN,), stops=_foreign)
-ENVIRONMENT = Rule(causes=(_GONE,), stops=_environment)
+ENVIRONMENT = Rule(causes=(_TIMEOUT,), stops=_environment)
 
 
 # The policy -----------------------------------------------------------------------------------

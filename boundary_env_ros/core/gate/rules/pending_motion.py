@@ -90,7 +90,7 @@ class PendingMotion:
 
     Attributes
     ----------
-    way
+    distance
         How far it may come from when its place was measured to ``delay`` from now, in the unit of
         the place.
     speed
@@ -102,7 +102,7 @@ class PendingMotion:
 
     """
 
-    way: float
+    distance: float
     speed: float
     last: float
     delay: float
@@ -121,15 +121,15 @@ class PendingMotion:
 
         """
         command = max(command, 0.0)
-        way = self.way + self.delay * max(0.0, command - self.last)
+        distance = self.distance + self.delay * max(0.0, command - self.last)
         if command >= self.speed:
-            return way + command * hold + 0.5 * command**2 / self.braking
+            return distance + command * hold + 0.5 * command**2 / self.braking
         slowing = (self.speed - command) / self.braking
-        return way + 0.5 * self.speed**2 / self.braking + command * max(0.0, hold - slowing)
+        return distance + 0.5 * self.speed**2 / self.braking + command * max(0.0, hold - slowing)
 
 
 @lru_cache(maxsize=64)
-def under_way(
+def pending_motion(
     sent: tuple[tuple[float, float], ...], *, age: float, delay: float, braking: float
 ) -> PendingMotion:
     """
@@ -158,13 +158,13 @@ def under_way(
     times = {-age, delay}
     times.update(t for begin, end, _ in spans for t in (begin, end) if -age < t < delay)
     instants = sorted(times)
-    way = 0.0
+    distance = 0.0
     for begin, end in pairwise(instants):
         commanded = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
-        way += _way(_left(spans, begin, braking), commanded, braking, end - begin)
+        distance += _distance(_left(spans, begin, braking), commanded, braking, end - begin)
     last = max(sent[-1][1], 0.0) if sent else 0.0
     return PendingMotion(
-        way=way,
+        distance=distance,
         speed=max(last, _left(spans, delay, braking)),
         last=last,
         delay=delay,
@@ -177,7 +177,7 @@ def _left(spans: Sequence[tuple[float, float, float]], time: float, braking: flo
     return max((v - braking * (time - end) for _, end, v in spans if end <= time), default=0.0)
 
 
-def _way(speed: float, least: float, braking: float, duration: float) -> float:
+def _distance(speed: float, least: float, braking: float, duration: float) -> float:
     """Return the way of a speed that is braked, but not below another."""
     if speed <= least:
         return least * duration

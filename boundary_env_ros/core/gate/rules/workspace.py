@@ -42,7 +42,7 @@ from boundary_env_ros.core.gate.geometry import (
 from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.motion import limit_change
-from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
+from boundary_env_ros.core.gate.rules.pending_motion import pending_motion, PendingMotion
 from boundary_env_ros.core.gate.rules.rule import (
     Rule,
     safe_in_words,
@@ -283,7 +283,7 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
             continue
         if not by_timer:
-            least = _what_follows(limits, inputs, least, place.moved_by, 0.0)
+            least = _scaled_command(limits, inputs, least, place.moved_by, 0.0)
             if course.is_far(least):
                 continue
         gap = min(rule(least) for rule, _ in course.rules)
@@ -351,14 +351,14 @@ def _slow_down(
 ) -> None:
     """Leave the greatest part of some dimensions that a rule lets pass."""
     wanted = tuple(shaped.values)
-    follows = _what_follows(limits, inputs, wanted, dimensions, 1.0)
+    follows = _scaled_command(limits, inputs, wanted, dimensions, 1.0)
     if course.is_far(follows):
         return
     gap = rule(follows)
     if not gap.missing:
         return
     passes = _most_that_passes(
-        lambda part: rule(_what_follows(limits, inputs, wanted, dimensions, part)).slack,
+        lambda part: rule(_scaled_command(limits, inputs, wanted, dimensions, part)).slack,
         gap.slack,
     )
     for dimension in dimensions:
@@ -418,7 +418,7 @@ def _fastest(limits: Limits, previous: Vector | None) -> Vector:
     )
 
 
-def _what_follows(
+def _scaled_command(
     limits: Limits, inputs: RuleInput, wanted: Vector, dimensions: Sequence[int], part: float
 ) -> Vector:
     """Return what would be sent if only a part of some dimensions were asked for."""
@@ -516,7 +516,7 @@ class _Course:
         if not self._ways:
             self._ways = [
                 tuple(
-                    under_way(
+                    pending_motion(
                         tuple(zip(self._ages, speeds, strict=True)),
                         age=self.age,
                         delay=self.place.delay,
@@ -564,11 +564,11 @@ class _Course:
         place, hold, reach = self.place, self.hold, 0.0
         acting = self.age + place.delay
         for i, both, braking in zip(place.dimensions, self._speeds, place.braking, strict=False):
-            asked = abs(command[i])
+            requested = abs(command[i])
             for speeds in both:
                 fastest = max([0.0, *speeds])
-                reach += fastest * acting + asked * (place.delay + hold)
-                reach += 0.5 * max(fastest, asked) ** 2 / braking
+                reach += fastest * acting + requested * (place.delay + hold)
+                reach += 0.5 * max(fastest, requested) ** 2 / braking
         reach *= _AROUND
         for at, low, high in zip(self.at, place.low, place.high, strict=False):
             if low is not None and not at - low - reach >= place.margin:
@@ -630,9 +630,9 @@ class _Course:
             left, right = needs.pop()
         shape: Shape = ((x, y),)
         for index, (up, down) in enumerate(needs):
-            for way, turned in ((up, 0.0), (down, math.pi)):
+            for direction, turned in ((up, 0.0), (down, math.pi)):
                 middle = heading + turned + index * 0.5 * math.pi
-                shape = added(shape, sector(way, middle - right, middle + left))
+                shape = added(shape, sector(direction, middle - right, middle + left))
         return shape
 
 
@@ -689,8 +689,8 @@ class _Border:
             for d, k in zip(distances(shape, self.polygon), self.required, strict=True)
         ]
         if self.back is not None:
-            way = self.back
-            gaps.append(_Gap.of(min((a - x) * way[0] + (b - y) * way[1] for a, b in shape), 0.0))
+            back = self.back
+            gaps.append(_Gap.of(min((a - x) * back[0] + (b - y) * back[1] for a, b in shape), 0.0))
         return min(gaps)
 
 

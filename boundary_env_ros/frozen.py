@@ -25,7 +25,7 @@ else:
 
     def replace(value, /, **changes):
         """Return a frozen value with other values in some fields; checked as if it were new."""
-        return _COPIES[value.__class__](value, **changes)
+        return _COPIES[value.__class__](value, changes)
 
     def dataclass_transform(**_):
         """Return what does nothing: only a type checker reads it, and Python 3.10 has none."""
@@ -123,23 +123,32 @@ class _Copies(dict[type, Any]):
     """By class, what returns a value of it with other values in some fields."""
 
     def __missing__(self, cls: Any) -> Any:
-        self[cls] = copy = _copy(cls) if cls in _OPEN else dataclasses.replace
+        self[cls] = copy = _copy(cls) if cls in _OPEN else _checked
         return copy
 
 
 _COPIES = _Copies()
 
 
+def _checked(value: Any, changes: dict[str, Any]) -> Any:
+    return dataclasses.replace(value, **changes)
+
+
 def _copy(cls: Any) -> Any:
-    names = [each.name for each in dataclasses.fields(cls)]
     lines = [
-        '_new = _make(_open)',
-        *(f'_new.{name} = _old.{name} if {name} is _OMITTED else {name}' for name in names),
-        '_new.__class__ = _own',
-        'return _new',
+        'new = make(_open)',
+        *(f'new.{each.name} = old.{each.name}' for each in dataclasses.fields(cls)),
+        'try:',
+        '    for name, value in changes.items():',
+        '        put(new, name, value)',
+        'except AttributeError:',  # what is no field has no slot
+        '    what = f"replace() got an unexpected keyword argument {name!r}"',
+        '    raise TypeError(what) from None',
+        'new.__class__ = _own',
+        'return new',
     ]
-    parameters = ['_old', '/', '*', *(f'{name}=_OMITTED' for name in names)]
-    return _function(cls, 'replace', parameters, lines, {'_make': object.__new__})
+    names = {'make': object.__new__, 'put': setattr}
+    return _function(cls, 'replace', ['old', 'changes'], lines, names)
 
 
 def _function(

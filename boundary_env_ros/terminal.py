@@ -30,6 +30,11 @@ def one_line(text: str) -> str:
     return printable(text).replace('\n', '\\n').replace('\t', '\\t')
 
 
+def many(count: int, noun: str) -> str:
+    """Return how many of something there are."""
+    return f'{count} {noun}' + ('' if count == 1 else 's')
+
+
 def table(
     rows: Iterable[Sequence[str]], *, right: Collection[int] = (), indent: int = 0
 ) -> list[str]:

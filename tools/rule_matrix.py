@@ -37,12 +37,12 @@ _found: set[str] = set()
 def _noted(check: Check) -> Check:
     """Return a check that notes when it finds something."""
 
-    def look(place: object) -> Found:
-        for mismatch in check.look(place):
-            _found.add(f'{check.rule} {check.look.__name__}')
+    def function(place: object) -> Found:
+        for mismatch in check.function(place):
+            _found.add(f'{check.rule} {check.function.__name__}')
             yield mismatch
 
-    return replace(check, look=look)
+    return replace(check, function=function)
 
 
 def cases() -> Iterator[tuple[str, set[str]]]:

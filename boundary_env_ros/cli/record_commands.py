@@ -166,11 +166,11 @@ def inspect(path: Path, episode: str, step: str, as_json: bool) -> int:
       2  wrong arguments, the record cannot be read, or it has no such step
     """
     from boundary_env_ros.evidence.report.one_step import find_step
-    from boundary_env_ros.evidence.report.step_text import tell_step
+    from boundary_env_ros.evidence.report.step_text import step_text
 
     with counting('records') as progress:
         found = find_step(path, episode, step, progress)
-    print_result(found, as_json=as_json, text=tell_step)
+    print_result(found, as_json=as_json, text=step_text)
     return DONE
 
 

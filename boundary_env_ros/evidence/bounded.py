@@ -13,7 +13,7 @@ V = TypeVar('V')
 
 
 class Bounded(OrderedDict[K, V]):
-    """The last few of something, by what tells it apart."""
+    """The last few of something, by what distinguishes it."""
 
     def put(self, key: K, value: V, most: int) -> V | None:
         """Remember a value; return the one that has to be forgotten for it."""

@@ -199,9 +199,9 @@ def _text(value: object) -> str:
         parts = [
             p for p in parts_of(type(value)).values() if p.is_stored and p.attribute != 'name'
         ]
-        said = {p.path or p.attribute: getattr(value, p.attribute) for p in parts}
+        values = {p.path or p.attribute: getattr(value, p.attribute) for p in parts}
         defaults = {p.path or p.attribute: p.default for p in parts}
-        value = {key: item for key, item in said.items() if item != defaults[key]}
+        value = {key: item for key, item in values.items() if item != defaults[key]}
     if isinstance(value, Mapping):
         return '{' + ', '.join(f'{key}: {_text(item)}' for key, item in value.items()) + '}'
     if isinstance(value, (tuple, list)):

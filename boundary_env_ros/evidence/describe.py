@@ -40,7 +40,7 @@ from boundary_env_ros.evidence.commented_yaml import Page
 from boundary_env_ros.frozen import frozen
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
-#: Of these also what is not declared is told: it is what holds for the whole.
+#: Of these also what is not declared is written: it is what holds for the whole.
 _WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
 
 
@@ -131,8 +131,8 @@ class _Item:
         text = str(_plain(self))
         word = f'`{text}`: '
         begins = (word, 'Without it ') if text == 'none' else (word,)
-        said = next((s.removeprefix(word) for s in sentences if s.startswith(begins)), '')
-        return f'{said}.' if said else ''
+        found = next((s.removeprefix(word) for s in sentences if s.startswith(begins)), '')
+        return f'{found}.' if found else ''
 
 
 def _items(value: Any, path: Path) -> Iterator[_Item]:
@@ -142,33 +142,33 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
         if not part.is_stored or (part.attribute == 'name' and not part.path):
             continue
         if part.attribute == 'shape':
-            continue  # it is told beside the name
-        held = getattr(value, part.attribute)
+            continue  # it is written beside the name
+        given = getattr(value, part.attribute)
         if part.attribute == 'rules':
             for rule in SENSOR_RULES:
                 below = (*path, rule.section)
                 yield _Item(model=model, part=rule.part(), path=below, value=value.of(rule))
         elif part.path:
             below = (*path, *part.path.split('.'))
-            yield _Item(model=model, part=part, path=below, value=held)
-        elif is_dataclass(held):
-            yield from _items(held, path)
-        elif isinstance(held, Enum):
-            [key] = [p for p in parts_of(model).values() if p.type is type(held)]
-            yield _Item(model=model, part=key, path=(*path, key.path), value=held)
-        elif isinstance(held, Mapping):
-            for name, one in held.items():
+            yield _Item(model=model, part=part, path=below, value=given)
+        elif is_dataclass(given):
+            yield from _items(given, path)
+        elif isinstance(given, Enum):
+            [key] = [p for p in parts_of(model).values() if p.type is type(given)]
+            yield _Item(model=model, part=key, path=(*path, key.path), value=given)
+        elif isinstance(given, Mapping):
+            for name, one in given.items():
                 below = (*path, name)
                 yield _Item(model=model, part=parts_of(model)[name], path=below, value=one)
 
 
 class _Writing:
-    """Writes the keys of a contract; a sentence is told where its key is written first."""
+    """Writes the keys of a contract; a sentence is written where its key is written first."""
 
     def __init__(self, page: Page, contract: Contract, written: Collection[Path]) -> None:
         self._page, self._written = page, written
         self._dimensions = contract.command_dimensions
-        self._told: set[str] = set()
+        self._written_before: set[str] = set()
 
     def keys(self, value: Any, path: Path, depth: int) -> None:
         """Write the keys of a value."""
@@ -221,15 +221,15 @@ class _Writing:
                 self._page.key(key, shown(one), depth)
 
     def _comment(self, item: _Item) -> str:
-        """Return unit, whether it is the default, and what its word means, if not told before."""
+        """Return unit, whether it is the default, and what its word means, where that is new."""
         key = item.part.key
         may = key is not None and (item.part.default is not REQUIRED or key.same_as)
         default = bool(may and self._written and item.path not in self._written)
         unit = '' if key is None or key.unit.startswith('in ') else key.unit
         sentence = item.sentence
-        told = ['' if sentence in self._told else sentence]
-        self._told.add(sentence)
-        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *told)))
+        meaning = ['' if sentence in self._written_before else sentence]
+        self._written_before.add(sentence)
+        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *meaning)))
 
 
 def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:

@@ -103,7 +103,7 @@ class Episode:
     records, steps, total
         Its transitions so far, its steps without the reset, and the sum of their rewards.
     counts
-        In how many of them was what :func:`facts_of` tells.
+        In how many of them was what :func:`facts_of` yields.
     last, last_step
         Its last transition, and the greatest number of a step: a record may go back.
     status
@@ -197,7 +197,7 @@ class EpisodeStep:
     late
         Evidence of its execution that came after it had been closed.
     statuses
-        States of the episode that were told after it and before the next step, each once.
+        States of the episode that were announced after it and before the next step, each once.
     events
         What happened in it, if a contract was given.
     last
@@ -216,10 +216,10 @@ class EpisodeStep:
 
     def stage(self, name: str, budget: Mapping[str, float] | None = None) -> LatencyStage:
         """Return a stage of its latency, with the evidence that came late."""
+        latency: object = self.transition.latency
         if self.late is not None and name in LATE_STAGES:
-            found: LatencyStage = getattr(_late(self.transition, self.late, budget or {}), name)
-        else:
-            found = getattr(self.transition.latency, name)
+            latency = _late(self.transition, self.late, budget or {})
+        found: LatencyStage = getattr(latency, name)
         return found
 
     def waits_for(self, evidence: ActuationEvidence) -> bool:
@@ -365,8 +365,8 @@ class Episodes:
             step.episode.client = step.episode.client or status.client
             if status.state.over:
                 step.episode.status = status
-            told = [(one.state, one.message) for one in step.statuses]
-            if (status.state, status.message) not in told:
+            known = [(one.state, one.message) for one in step.statuses]
+            if (status.state, status.message) not in known:
                 step.statuses.append(status)
         if agent.events is not None:
             _tell(agent, agent.events.status(status))

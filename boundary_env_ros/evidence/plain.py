@@ -18,7 +18,7 @@ def plain(value: Any) -> Any:
     Parameters
     ----------
     value
-        A dataclass, which may say itself with ``to_json`` what it tells; a mapping, a sequence or
+        A dataclass, which may have a ``to_json`` of its own; a mapping, a sequence or
         a scalar.
 
     """

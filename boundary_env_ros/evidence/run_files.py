@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a run as its judges need them: bad ones told, with the contract."""
+"""The records of a run as its judges need them, with its contract and which topic is which."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, TaskSpec
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, TaskSpec
+from boundary_env_ros.core.contract.paths import Message as Decoded
 from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.commands import extra_content
 from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.imported import imported_from, is_import
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.sources.inputs import Input, Purpose
+from boundary_env_ros.core.sources.listener import inputs_of
+from boundary_env_ros.core.sources.readers import reader
+from boundary_env_ros.core.sources.reading import Reading
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -27,7 +35,7 @@ from boundary_env_ros.errors import (
     RecordError,
 )
 from boundary_env_ros.evidence.episodes import Episodes
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage import size_limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
@@ -58,7 +66,7 @@ _OURS = 'boundary-env-ros'
 #: Records that cannot be read, of which is kept why.
 NAMED = 5
 
-#: Is told how many records were read, and of how many, if that is known.
+#: Called with the number of records that were read, and of how many, if that is known.
 Progress: TypeAlias = Callable[[int, int | None], None]
 
 
@@ -93,7 +101,7 @@ class Run:
     path
         One of them.
     progress
-        Is told of each record, whenever they are read; it begins again with each reading.
+        Called with each record, whenever they are read; it begins again with each reading.
 
     Raises
     ------
@@ -140,7 +148,7 @@ class Run:
     def pieces(
         self, topics: Collection[str] = (), follow: Follow | None = None
     ) -> Iterator[Piece]:
-        """Yield what :meth:`.Bag.pieces` does, and tell how far it is."""
+        """Yield what :meth:`.Bag.pieces` does, and report the progress."""
         progress, done, total = self._progress, 0, None
         if progress is not None:
             counts = self._counts.items()
@@ -264,7 +272,7 @@ class Run:
         """Return the pacing, which may have been chosen apart from the contract's file."""
         if self._first is not None:
             return self._first.pacing
-        with suppress(BoundaryError):  # Without a step the digest of a node tells it.
+        with suppress(BoundaryError):  # Without a step the digest of a node shows it.
             for node in self._nodes():
                 return contract_of(node).contract.pacing
         return None
@@ -296,7 +304,7 @@ class Run:
         Raises
         ------
         RecordError
-            If it was not recorded, but made from a bag afterwards: nothing can be held against it.
+            If it was not recorded, but made from a bag afterwards: nothing can contradict it.
 
         """
         first = self._first
@@ -389,3 +397,85 @@ def folder_of(path: Path) -> RunFolder | None:
         if run.contract.is_file() and (run.bag.is_dir() or alone):
             return run
     return None
+
+
+# Topics -----------------------------------------------------------------------------------------
+
+
+#: What an agent reads where an emergency stop is pressed.
+STOP = f'{Purpose.EMERGENCY.value} stop'
+
+
+def wired(
+    contract: Contract,
+    agent: str,
+    topics: Mapping[str, str],
+    transforms: TransformFields | None = None,
+) -> Mapping[str, Input]:
+    """
+    Return what one agent reads of a record, and what its gate published there, by label.
+
+    Parameters
+    ----------
+    contract, agent
+        The contract, and one of its agents.
+    topics
+        Type of each topic of the record.
+    transforms
+        Takes the transforms of the record, as its messages are read; None: they are not used.
+
+    """
+    named = _Named(contract, agent, topics)
+    inputs = [*inputs_of(contract, named, transforms)]
+    for group in contract.action:
+        inputs.append(Input(Purpose.COMMAND, group.name, group.topic, group.type, _command(group)))
+    for each in contract.documents:
+        inputs.append(Input(Purpose.DOCUMENT, each.name, each.topic, STRING, _document))
+    if stop := contract.safety.emergency_stop:
+        inputs.append(Input(Purpose.EMERGENCY, 'stop', stop, STOP_TYPE, _pressed))
+    return {i.label: replace(i, at=named.find(i.topic, i.type)) for i in inputs}
+
+
+class _Named(dict[str, str]):
+    """Name in the record of each topic of the contract; the contract's own where there is none."""
+
+    def __init__(self, contract: Contract, agent: str, topics: Mapping[str, str]) -> None:
+        super().__init__()
+        self._contract, self._agent, self._topics = contract, agent, topics
+
+    def __missing__(self, topic: str) -> str:
+        return self.find(topic, '') or topic
+
+    def find(self, topic: str, type_name: str) -> str:
+        """Return the name of a topic in the record; empty if it is not there, or not one alone."""
+        wanted = self._contract.topic_of(self._agent, topic).lstrip('/')
+        found = [
+            name
+            for name, kind in self._topics.items()
+            if same_topic(name, wanted) and type_name in ('', kind)
+        ]
+        exact = [name for name in found if name.lstrip('/') == wanted]
+        if exact:
+            return exact[0]
+        return found[0] if len(found) == 1 else ''
+
+
+def same_topic(name: str, wanted: str) -> bool:
+    """Return whether a topic of a record may be one of the contract, in whatever namespace."""
+    if name == wanted:
+        return True
+    wanted = wanted.lstrip('/')
+    return name.lstrip('/') == wanted or name.endswith(f'/{wanted}')
+
+
+def _command(group: ActionSpec) -> Callable[[Decoded], Reading]:
+    values, besides = reader(group.source), extra_content(group)
+    return lambda message: Reading(values=values(message), problem=besides(message))
+
+
+def _document(message: Decoded) -> Reading:
+    return Reading(document=str(message.data))
+
+
+def _pressed(message: Decoded) -> Reading:
+    return Reading(values=(float(bool(message.data)),))

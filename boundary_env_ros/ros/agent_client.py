@@ -47,7 +47,7 @@ from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.authenticity import Authenticity
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
-from boundary_env_ros.ros.clock import NodeClock, not_before
+from boundary_env_ros.ros.clock import NodeClock, not_before, steady_of
 from boundary_env_ros.ros.conversions import (
     decoded,
     from_bytes,
@@ -55,7 +55,7 @@ from boundary_env_ros.ros.conversions import (
     message_class,
     to_bytes,
 )
-from boundary_env_ros.ros.executors import with_info
+from boundary_env_ros.ros.executors import Unattended, with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import most_of_request, Throttle
@@ -64,6 +64,9 @@ from boundary_env_ros.storage.pixels import pixels_of
 
 # Of each camera, also in the queue while no call waits for them.
 _IMAGES_KEPT = 32
+
+# Seconds between two checks for an image that a transition names.
+_IMAGE_POLL = 0.002
 
 # The longest that messages are dispatched without a check of what is waited for, s.
 _SLICE = 0.05
@@ -172,13 +175,18 @@ class AgentClient:
             self._subscribe(names.EPISODE_STATUS, with_info(self._on_episode), names.LATCHED_MANY),
             self._subscribe(names.GATE_STATUS, self._on_gate),
         ]
+        # An image is needed when a transition names it. In lockstep one that comes later is waited
+        # for, and wakes who waits.
+        group = None if contract.is_lockstep else Unattended()
+        self._cameras = []
         for spec in image_fields(contract):
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
-            kind = message_class(spec.type)
+            kind, topic = message_class(spec.type), self._named(spec.topic)
             on_image = partial(self._on_image, spec.name, header_stamp(kind))
-            self._subscriptions.append(
-                own.incoming.subscribe(kind, self._named(spec.topic), on_image, kept, raw=True)
+            self._cameras.append(
+                own.incoming.subscribe(kind, topic, on_image, kept, raw=True, callback_group=group)
             )
+        self._subscriptions += self._cameras
         self._requests = authenticity.publisher(
             self._node.create_publisher(
                 msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
@@ -222,15 +230,20 @@ class AgentClient:
 
     def _note_environment(self, info: Any) -> None:
         """Take note of a heartbeat of the environment; it may have waited to be dispatched."""
-        arrived = info['received_timestamp']
-        waited = max(0, time.time_ns() - arrived) / NANOSECONDS if arrived else 0.0
-        self._environment_seen = max(self._environment_seen, time.monotonic() - waited)
+        arrived = steady_of(info['received_timestamp']) / NANOSECONDS
+        self._environment_seen = max(self._environment_seen, arrived)
 
     def _on_gate(self, data: bytes) -> None:
         self._gate = from_bytes(GateStatus, data)
 
     def _on_image(self, name: str, stamp: Callable[[bytes], int | None], data: bytes) -> None:
         self._images[name].append((stamp(data) or 0, data))
+
+    def _take_images(self) -> None:
+        """Take the images that wait in the middleware (realtime)."""
+        if not self._contract.is_lockstep:
+            for camera in self._cameras:
+                self._own.dispatch(camera, _IMAGES_KEPT)
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -260,6 +273,7 @@ class AgentClient:
         )
         self._wait_for_peers(time.monotonic() + self._startup_timeout)
         self._own.drain()
+        self._take_images()
         # What comes from here on may already be of the new episode; what is not is passed over.
         before, self._images = self._images, self._no_images()
         try:
@@ -612,10 +626,12 @@ class AgentClient:
     def newest_image(self, name: str) -> bytes | None:
         """Return the newest message of an image field since the episode began; None: none came."""
         self._own.drain()
+        self._take_images()
         return self._images[name][-1][1] if self._images[name] else None
 
     def _resolve(self, name: str, stamp: int, until: float) -> bytes | None:
         while True:
+            self._take_images()
             kept = tuple(self._images[name])
             for found, data in reversed(kept):
                 if found == stamp:
@@ -624,7 +640,7 @@ class AgentClient:
             dropped = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
             if dropped or time.monotonic() > until:
                 return None
-            self._spin(0.01)
+            self._spin(_IMAGE_POLL)
 
     def _spin(self, seconds: float) -> None:
         """Let one message in, unless the client was closed meanwhile, by another thread."""

@@ -78,6 +78,12 @@ class NodeClock:
         return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=HOST)
 
 
+def steady_of(arrived: int) -> int:
+    """Return when a message arrived, ns of the steady clock; as the middleware says, 0: now."""
+    waited = max(0, time.time_ns() - arrived) if arrived else 0
+    return time.monotonic_ns() - waited
+
+
 def not_before(instant: ClockReading, cause: ClockReading) -> ClockReading:
     """
     Return the instant, but under simulated time not before its cause.

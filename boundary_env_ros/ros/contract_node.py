@@ -46,7 +46,13 @@ from boundary_env_ros.ros.bounded_logger import BoundedLogger
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import decoded, message_class, set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
-from boundary_env_ros.ros.executors import dispatch_rest, Round, spin_until
+from boundary_env_ros.ros.executors import (
+    dispatch_rest,
+    Round,
+    spin_until,
+    Unattended,
+    UnattendedNode,
+)
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Throttle
 from boundary_env_ros.storage.contract_file import load, LoadedContract
@@ -107,7 +113,7 @@ def _reported(transition: _Transition) -> _Transition:
     return reported
 
 
-class ContractNode(LifecycleNode):
+class ContractNode(UnattendedNode, LifecycleNode):
     """
     A lifecycle node under a contract.
 
@@ -592,13 +598,15 @@ class ContractNode(LifecycleNode):
         raw: bool = False,
         rate: float = 0.0,
         most: int = 0,
+        unattended: bool = False,
     ) -> Any:
         """
         Return a subscription that lives until the cleanup.
 
         ``warn`` of publishers whose QoS does not fit; ``raw`` gives the bytes of a message. One
         that the callback cannot read, or that exceeds a ``rate`` (1/s) or ``most`` bytes, is
-        refused, logged and counted in :attr:`refused`.
+        refused, logged and counted in :attr:`refused`. What comes of one that is ``unattended``
+        waits until it is taken.
         """
 
         @wraps(callback)
@@ -607,8 +615,9 @@ class ContractNode(LifecycleNode):
             if self._loaded is not None:
                 callback(*message)
 
+        group = Unattended() if unattended else None
         made = self.create_subscription(
-            kind, topic, on_message, qos, raw=raw, rate=rate, most=most
+            kind, topic, on_message, qos, raw=raw, rate=rate, most=most, callback_group=group
         )
         if warn:
             self._requested_qos[made.topic_name] = qos

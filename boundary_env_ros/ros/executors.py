@@ -10,9 +10,12 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from rclpy._rclpy_pybind11 import InvalidHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.service import Service
+from rclpy.subscription import Subscription
 
 
 def fastest_executor(context: Context | None = None) -> Executor:
@@ -29,6 +32,25 @@ def fastest_executor(context: Context | None = None) -> Executor:
         # The second where there is no stderr, which it wants for the reports of its crashes.
         return SingleThreadedExecutor(context=context)
     return executor
+
+
+class Unattended(ReentrantCallbackGroup):
+    """
+    Marks a subscription that no executor looks at: who needs what came takes it.
+
+    The middleware keeps it, notes when it came, and wakes nobody.
+    """
+
+
+class UnattendedNode(Node):
+    """A node that shows executors only the subscriptions that are not :class:`Unattended`."""
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """The subscriptions of the executor."""
+        for subscription in super().subscriptions:
+            if not isinstance(subscription.callback_group, Unattended):
+                yield subscription
 
 
 class Round:

@@ -134,6 +134,6 @@ def listener(topic: TopicSurvey, kind: Any) -> Callable[[bytes, Any], None]:
 
     def on_message(data: bytes, info: Any) -> None:
         arrived = info['received_timestamp'] or time.time_ns()
-        topic.take(partial(message_of, kind, data), arrived)
+        topic.on_message(partial(message_of, kind, data), arrived)
 
     return on_message

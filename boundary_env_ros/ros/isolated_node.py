@@ -19,11 +19,12 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import enclaves
 from boundary_env_ros.ros.domain import check_domain
-from boundary_env_ros.ros.executors import dispatch, dispatch_rest
+from boundary_env_ros.ros.executors import dispatch, dispatch_rest, UnattendedNode
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
@@ -94,7 +95,7 @@ class IsolatedNode(Closing):
             check_domain(self.domain_id)
             name = f'{name}_{uuid.uuid4().hex[:8]}'
             try:
-                self.node = rclpy.create_node(
+                self.node = UnattendedNode(
                     name,
                     namespace=namespace or None,
                     context=self.context,
@@ -172,12 +173,15 @@ class IsolatedNode(Closing):
 
     def drain(self) -> None:
         """Let all messages in that have come by now; a thread of its own has."""
-        if self._thread is not None:
-            return
+        if self._thread is None:
+            for subscription in tuple(self.node.subscriptions):
+                self.dispatch(subscription, _MOST)
+
+    def dispatch(self, subscription: Subscription, most: int) -> None:
+        """Let in what waits in a subscription, at most so many messages."""
         with self._spinning:
             if self.context.ok() and not self._ending.is_set():
-                for subscription in tuple(self.node.subscriptions):
-                    dispatch(subscription, _MOST)
+                dispatch(subscription, most)
 
     def close(self) -> None:
         """Let go of thread, executor, node and context; the end of the interpreter does, too."""

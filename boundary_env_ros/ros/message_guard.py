@@ -236,16 +236,18 @@ class Incoming:
         *,
         raw: bool = False,
         authenticity: Authenticity | None = None,
+        **options: Any,
     ) -> Any:
         """
         Make a guarded subscription; ``raw``: the callback is given the bytes of a message.
 
-        With an ``authenticity``, what bears none under its key is refused.
+        With an ``authenticity``, what bears none under its key is refused. ``options`` are those
+        of rclpy.
         """
         place = self._node.resolve_topic_name(topic)
         fault = None if authenticity is None else authenticity.verifier(kind, place)
         guarded = self.subscription(topic, None if raw else kind, callback, 0.0, fault=fault)
-        return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
+        return self._node.create_subscription(kind, topic, guarded, qos, raw=True, **options)
 
     def service(
         self, name: str, kind: Any, callback: Callable[[Any, Any], Any], rate: float

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -21,7 +20,7 @@ from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
-from boundary_env_ros.ros.executors import take
+from boundary_env_ros.ros.executors import take, Unattended
 from boundary_env_ros.ros.message_guard import LARGE
 from boundary_env_ros.storage.bag_metadata import Qos
 
@@ -142,10 +141,6 @@ class RawMessage:
     data: bytes
     received: int
     published: int
-
-
-class Unattended(ReentrantCallbackGroup):
-    """Marks what the recorder shows no executor."""
 
 
 class RawSubscriptions:

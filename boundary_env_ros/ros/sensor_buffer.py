@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
-import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
@@ -15,6 +14,7 @@ from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
 from boundary_env_ros.core.sources.listener import Listener
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.clock import steady_of
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import header_stamp, message_class
 from boundary_env_ros.ros.executors import take, with_info
@@ -59,6 +59,8 @@ class SensorBuffer:
         for at in dict.fromkeys(item.at for item in listener.inputs):
             items = [item for item in listener.inputs if item.at == at]
             kind, topic = message_class(items[0].type), items[0].topic
+            # Where the newest counts nobody needs it before the next poll.
+            unattended = not lockstep and not any(item.is_each for item in items)
             qos = names.sensor(
                 Qos(
                     depth=max(item.qos.depth for item in items),
@@ -70,7 +72,12 @@ class SensorBuffer:
             )
             store = partial(self._store, at, topic, header_stamp(kind) if lockstep else None)
             subscription = node.add_subscription(
-                kind, node.topic_of(agent, topic), with_info(_caller(store, due)), qos, raw=True
+                kind,
+                node.topic_of(agent, topic),
+                with_info(_caller(store, due)),
+                qos,
+                raw=True,
+                unattended=unattended,
             )
             self._subscriptions.append((subscription, qos.depth, store))
 
@@ -85,7 +92,7 @@ class SensorBuffer:
         """Store a message, and return whether it is time to poll."""
         published, arrived = info['source_timestamp'], info['received_timestamp']
         self._listener.on_message(at, data, published, arrived)
-        return self._arrived(topic, stamp and stamp(data), time.monotonic_ns())
+        return self._arrived(topic, stamp and stamp(data), steady_of(arrived))
 
     def poll(self, on_reading: Callable[[Input, Reading], None], now: int) -> None:
         """

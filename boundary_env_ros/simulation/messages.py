@@ -65,9 +65,11 @@ class PlainMessage:
     """
 
     def __init__(self, fields: Fields) -> None:
-        found = [item for item in fields.items() if item[1].__class__ not in _NESTED]
-        # These are found without asking.
-        self.__dict__.update(found, _fields=fields)
+        own = self.__dict__
+        own['_fields'] = fields
+        for name, value in fields.items():
+            if value.__class__ not in _NESTED:
+                own[name] = value  # found without asking
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -79,10 +81,10 @@ class PlainMessage:
             ) from None
         if isinstance(value, dict):
             value = PlainMessage(value)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
+        elif value and isinstance(value[0], dict):
             value = [PlainMessage(item) for item in value]
         # Found without asking from now on.
-        setattr(self, name, value)
+        self.__dict__[name] = value
         return value
 
 

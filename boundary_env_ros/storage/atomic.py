@@ -144,7 +144,11 @@ def write_new(path: Path, data: bytes) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder survive a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(folder, os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int = 0) -> None:
+    descriptor = os.open(path, os.O_RDONLY | flags)
     try:
         os.fsync(descriptor)
     finally:
@@ -184,7 +188,7 @@ def new_folder(path: Path, what: str) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(parents=True)
             yield draft
-            _sync(draft)
+            _sync_all(draft)
             draft.rename(path)
             sync_folder(path.parent)
     finally:
@@ -195,15 +199,9 @@ def new_folder(path: Path, what: str) -> Iterator[Path]:
                     parent.rmdir()
 
 
-def _sync(folder: Path) -> None:
+def _sync_all(folder: Path) -> None:
     """Bring all files of a folder to the disk, which a power loss must find behind its name."""
-    for place, folders, names in os.walk(folder):
+    for place, _, names in os.walk(folder):
         for name in names:
-            descriptor = os.open(Path(place, name), os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        for name in folders:
-            sync_folder(Path(place, name))
-    sync_folder(folder)
+            _sync(Path(place, name))
+        sync_folder(Path(place))

@@ -127,6 +127,10 @@ class DecodedMessage(SimpleNamespace):
     """
 
 
+class _Passed(DecodedMessage):
+    """A message that no record has: it is read, and nothing is made of it."""
+
+
 def _no_such(cls: type, actual: str) -> RecordError:
     expected, fix = 'its definition', 'Does the definition belong to the message?'
     if cls is not DecodedMessage:
@@ -187,8 +191,8 @@ class _Source:
             )
         definition = self._definitions[type_name]
         hints: Mapping[str, Any] = {'sec': int, 'nanosec': int}
-        if cls is DecodedMessage:
-            hints = {field.name: any_hint(field, DecodedMessage) for field in definition}
+        if cls in (DecodedMessage, _Passed):
+            hints = {field.name: any_hint(field, cls) for field in definition}
         elif cls is not RosTime:
             hints = hints_of(cls)
         unknown: dict[str, Any] = {}
@@ -206,7 +210,7 @@ class _Source:
         for field in definition:
             target = variables.get(field.name)
             if target is None:
-                lines.extend(self._field(field, any_hint(field, DecodedMessage), '_'))
+                lines.extend(self._field(field, any_hint(field, _Passed), '_'))
                 continue
             hint = hints[field.name]
             hint = hint | None if field.name == key_field else hint
@@ -217,6 +221,8 @@ class _Source:
             lines.extend((f'    if {variables[key_field]} is None:', '        return None, o'))
         if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
+        elif cls is _Passed:
+            lines.append('    return None, o')
         elif cls is DecodedMessage:
             # In a message of any type a field may be called like a word of Python.
             pairs = ', '.join(f'{field!r}: {value}' for field, value in variables.items())
@@ -250,7 +256,7 @@ class _Source:
         if nested and not field.array:
             optional = inner in UNKNOWN_BY
             made = inner if optional else hint
-            if is_record(made) or made in (RosTime, DecodedMessage):
+            if is_record(made) or made in (RosTime, DecodedMessage, _Passed):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
         if hint is array:
             return self._numbers(field, target, _count(field))

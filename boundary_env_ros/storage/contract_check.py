@@ -175,8 +175,8 @@ def _unwise_units(path: KeyPath, one: FieldSpec | ActionSpec) -> Iterator[tuple[
             odd.append(unit)
     for units, more in (other, ''), (sorted({*odd}), ' Messages of ROS have rad and m.'):
         if units:
-            said = 'no unit is converted, the numbers are those of the message.'
-            yield (*path, 'unit'), f'{", ".join(units)}: {said}{more}'
+            text = 'no unit is converted, the numbers are those of the message.'
+            yield (*path, 'unit'), f'{", ".join(units)}: {text}{more}'
 
 
 def _letters(unit: str) -> str:

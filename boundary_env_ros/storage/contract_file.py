@@ -55,7 +55,7 @@ class LoadedContract:
     lines: Mapping[KeyPath, int]
 
     def described(self, node: str, role: str) -> ContractDescription:
-        """Return what a node, by its full name, and its role tell of the contract they have."""
+        """Return what a node, by its full name, and its role say of their contract."""
         contract = self.contract
         return ContractDescription(
             node=node,
@@ -131,14 +131,14 @@ def read_text(place: str | Path) -> tuple[str, str]:
         text = data.decode('utf-8-sig').replace('\r\n', '\n').replace('\r', '\n')
     except UnicodeDecodeError as error:
         line = data.count(b'\n', 0, error.start) + 1
-        told = f'byte 0x{data[error.start]:02x}, which is not UTF-8'
-        raise _unreadable(path, told, line) from error
+        actual = f'byte 0x{data[error.start]:02x}, which is not UTF-8'
+        raise _unreadable(path, actual, line) from error
     return str(path), text
 
 
 def _unreadable(path: Path, actual: str, line: int | None = None) -> ContractError:
-    told = f'not a readable text file: {actual}'
-    return ContractError([problem_at((), line, '', told)], str(path))
+    actual = f'not a readable text file: {actual}'
+    return ContractError([problem_at((), line, '', actual)], str(path))
 
 
 def find(place: str | Path) -> Path:
@@ -160,9 +160,9 @@ def find(place: str | Path) -> Path:
         return path
     if name in shipped:
         return shipped[name]
-    told = f'no file and no shipped contract is called {name!r:.80}'
+    actual = f'no file and no shipped contract is called {name!r:.80}'
     hint = nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.'
-    raise ContractError([problem_at((), None, '', told, hint)], f'{name:.80}')
+    raise ContractError([problem_at((), None, '', actual, hint)], f'{name:.80}')
 
 
 def loads(
@@ -225,7 +225,7 @@ def installed_tasks() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Return what an error says, as part of a sentence; of one that says little, its name too."""
     text = str(error).rstrip('.')
     return f'{type(error).__name__} {text}' if isinstance(error, LookupError) else text
@@ -255,13 +255,13 @@ def make_task(contract: Contract) -> Task:
                 f'The task {entry.name!r} cannot be imported: {error}. Install what it needs.'
             ) from error
         except Exception as error:  # a user's code may raise anything
-            told = f'the task cannot be imported: {_told(error)}'
-            raise _refused(contract, 'name', '', told) from error
+            actual = f'the task cannot be imported: {_reason(error)}'
+            raise _refused(contract, 'name', '', actual) from error
         try:
             task: Task = factory(**contract.task.parameters)
         except Exception as error:  # a user's code may raise anything
-            told = f'the task {entry.name!r} refuses them: {_told(error)}'
-            raise _refused(contract, 'parameters', '', told) from error
+            actual = f'the task {entry.name!r} refuses them: {_reason(error)}'
+            raise _refused(contract, 'parameters', '', actual) from error
         return task
     raise _refused(contract, 'name', 'an installed task', contract.task.name)
 

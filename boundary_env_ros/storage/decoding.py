@@ -46,15 +46,17 @@ def _completed(type_name: str, text: str) -> str:
     """Return a definition, or the known one if that says all that it says, and what it lacks."""
     names = {type_name, type_name.replace('/msg/', '/')}
     try:
-        said = parse_definition(type_name, '' if text.strip() in names else text)
-        inside = {field.type for fields in said.values() for field in fields if field.is_message}
-        if inside <= said.keys() and any(said.values()):
+        defined = parse_definition(type_name, '' if text.strip() in names else text)
+        inside = {
+            field.type for fields in defined.values() for field in fields if field.is_message
+        }
+        if inside <= defined.keys() and any(defined.values()):
             return text
         known = known_definition(type_name)[0]
         there = parse_definition(type_name, known)
     except RecordError:
         return text
-    agrees = all(there.get(name) == fields for name, fields in said.items() if fields)
+    agrees = all(there.get(name) == fields for name, fields in defined.items() if fields)
     return known if agrees else text
 
 

@@ -238,7 +238,7 @@ def definition_of(type_name: str, prefixes: Sequence[Path] | None = None) -> tup
     -------
     tuple of str
         The definition with those of all types in it, and its RIHS01 hash; the hash is empty if no
-        file tells it.
+        file has it.
 
     Raises
     ------

@@ -57,8 +57,8 @@ def disk_error(problem: str, way_out: str = '') -> Iterator[None]:
 def reason(error: BaseException) -> str:
     """Return what went wrong, without a full stop."""
     cause = _cause(error)
-    told = str(error) if cause is None else cause.strerror or str(cause)
-    return told.rstrip('.')
+    reason = str(error) if cause is None else cause.strerror or str(cause)
+    return reason.rstrip('.')
 
 
 def way_out(error: BaseException) -> str:

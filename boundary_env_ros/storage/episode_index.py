@@ -65,7 +65,7 @@ class EpisodeRow:
 
     @property
     def key(self) -> Key:
-        """Return what tells it from all others."""
+        """Return what distinguishes it from all others."""
         return self.episode_id, self.agent
 
     @property
@@ -211,10 +211,10 @@ class EpisodeIndex:
         hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
         taken_over = hands.follow(transition)
         if row is None or transition.terminated or transition.truncated:
-            told = status_of(transition)
+            status = status_of(transition)
             if row is not None:  # a transition does not say it
-                told = replace(told, client=row.state.client)
-            self.update(told, environment=transition.contract, now=now)
+                status = replace(status, client=row.state.client)
+            self.update(status, environment=transition.contract, now=now)
             row = self.rows[transition.id.episode_id, transition.id.agent]
         total = transition.reward + (
             math.nan if row.episode_return is None else row.episode_return

@@ -82,7 +82,7 @@ def named(
     episodes
         Where it is looked for.
     wanted
-        The first digits of its id, as many as tell it from the others; or ``last``.
+        The first digits of its id, as many as distinguish it from the others; or ``last``.
     agent
         One agent alone; empty: all.
 

@@ -407,18 +407,18 @@ def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> E
 def _label_of(row: sqlite3.Row, path: Path) -> EpisodeLabel:
     where = f'{path}, a label on episode {row["episode_id"]}'
     found = _from_text(EpisodeLabel, row['record'], where)
-    told = (found.id.episode_id, found.id.agent, found.label.name, found.user, found.note)
+    labelled = (found.id.episode_id, found.id.agent, found.label.name, found.user, found.note)
     columns = tuple(row[name] for name in ('episode_id', 'agent', 'label', 'user', 'note'))
-    if told != columns:
-        raise RecordError(f'{where}: its record says {told}, its columns {columns}. {_REPAIR}')
+    if labelled != columns:
+        raise RecordError(f'{where}: its record says {labelled}, its columns {columns}. {_REPAIR}')
     return found
 
 
 def _from_text(cls: type[T], text: object, where: str) -> T:
     """Return the record that a column holds as JSON."""
     try:
-        told = text if isinstance(text, str) else repr(text)
+        plain = text if isinstance(text, str) else repr(text)
         # SQL takes the first of two keys, Python the last.
-        return from_json(cls, json.loads(told, object_pairs_hook=each_key_once), where)
+        return from_json(cls, json.loads(plain, object_pairs_hook=each_key_once), where)
     except (ValueError, RecursionError) as error:
         raise RecordError(f'{where}: expected it as JSON, got {error}. {_REPAIR}') from error

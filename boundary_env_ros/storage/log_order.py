@@ -140,6 +140,10 @@ def in_log_order(parts: Iterable[LogPart]) -> Iterator[tuple[LogPart, Stored]]:
         if waiting and (not opened or _is_due(waiting[0][1], opened[0][-1], opened[0][0], size)):
             number, part = waiting.popleft()
             messages = iter(part.read())
+            if not opened and (not waiting or waiting[0][1].era != part.era):
+                for message in messages:  # nothing is to be sorted among them
+                    yield part, message
+                continue
             size += part.size
         else:
             _, number, message, messages, part = heappop(opened)

@@ -70,8 +70,8 @@ class McapFile:
     One file, from its head to its footer; of one thread.
 
     Whatever of its calls raises ``OSError`` leaves a file whose whole chunks are readable after
-    :meth:`cut_off`. While it is open it is locked (``flock``), so that others can tell a file that
-    is being written from one whose writer died.
+    :meth:`cut_off`. While it is open it is locked (``flock``), so that others can distinguish a
+    file that is being written from one whose writer died.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ that begin at the index do not, until ``boundary-env bag recover`` has made it w
 Splits
 ------
 Each file is a bag's worth by itself: it has the definitions of all topics, and begins with what
-:meth:`McapLog.keep` was told to keep.
+:meth:`McapLog.keep` was given.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ __all__ = ['RECOVERED', 'Repair', 'repair']
 #: Name of the metadata that rosbag2 keeps in a file; a repaired file gets its own.
 _ROSBAG2: Final = 'rosbag2'
 
-#: So many damages are told one by one, in so many characters each: there may be millions.
-_TOLD: Final = 20
+#: So many damages are listed one by one, in so many characters each: there may be millions.
+_REPORTED: Final = 20
 _LETTERS: Final = 200
 
 # What stands in the way of a record.
@@ -227,7 +227,7 @@ class _Repair:
         if self._hole is None:
             self._hole = self._contents.end or 0
         self._dropped += end - begin
-        if self._damages <= _TOLD:
+        if self._damages <= _REPORTED:
             self._damaged.append(
                 f'{end - begin} bytes of {self._path.name} from byte {begin} on were damaged: '
                 f'{damage[:_LETTERS]}'
@@ -257,8 +257,8 @@ class _Repair:
         for channel in self._channels.all.values():
             self._number(channel)
         damages = self._damaged
-        if self._damages > _TOLD:
-            damages.append(f'so were {self._damages - _TOLD} more pieces of it')
+        if self._damages > _REPORTED:
+            damages.append(f'so were {self._damages - _REPORTED} more pieces of it')
         if self._why:
             damages.append(f'{self._path.name} ended at byte {self._good}: {self._why[:_LETTERS]}')
         repaired = Repair(
@@ -269,7 +269,7 @@ class _Repair:
             tear='; '.join(damages),
         )
         self._writer.add_metadata(
-            RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
+            RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_REPORTED])}
         )
         text = metadata_text({self._path.name: self._contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})

@@ -239,7 +239,7 @@ class McapScan:
             for (before, block), end in zip(pairwise(blocks), latest, strict=False)
         )
         if self._spans is not None:
-            channels.know(self._spans[1])
+            channels.add_known(self._spans[1])
         elif not in_order:
             self._spans = spans_of(self._times(blocks, channels)), channels
         spans = self._spans[0] if self._spans is not None else []
@@ -265,7 +265,7 @@ class McapScan:
                     channel, _, time, _ = _MESSAGE_HEAD.unpack_from(data, begin)
                     yield number, begin - RECORD.size, channel, time
             except (BrokenError, struct.error):
-                yield number, 0, -1 - number, block.start  # It is told when it is read.
+                yield number, 0, -1 - number, block.start  # It is reported when it is read.
 
     def _sorted(self, block: Block, channels: Channels, span: Span) -> list[Stored]:
         return sorted(self.read(block, channels, span.first, span.last), key=itemgetter(1))
@@ -319,8 +319,11 @@ class McapScan:
         """Yield the messages that stand together, between two of their bytes; as `messages`."""
         try:
             content = self.content(block)[first:last]
-            for channel, _, log_time, publish_time, data in in_chunk(content, channels):
-                yield channel, log_time, publish_time, data
+            for begin, end in _messages_in(content, channels):
+                number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(content, begin)
+                if (channel := channels.selected(number)) is not None:
+                    data = content[begin + _MESSAGE_HEAD.size : end]
+                    yield channel, log_time, publish_time, data
         except (BrokenError, struct.error) as error:
             self._torn(getattr(error, 'offset', None) or block.offset, str(error))
 
@@ -369,9 +372,9 @@ class McapScan:
         if index.name == RECOVERED:
             file.seek(index.offset + RECORD.size)
             kept = file.read(min(index.length, size_limits.TEXT))
-            said = parsed(records.Metadata, kept).metadata
-            self.tear = f'{said["tear"]}; the rest was recovered'
-            self.holes = _holes(said['holes'])
+            metadata = parsed(records.Metadata, kept).metadata
+            self.tear = f'{metadata["tear"]}; the rest was recovered'
+            self.holes = _holes(metadata['holes'])
 
     def _contents_by(self, statistics: records.Statistics) -> Contents | None:
         """Return what the statistics say; None if that is not enough."""
@@ -430,15 +433,15 @@ class Channels:
             self._topics += 1
             if self._topics > size_limits.TOPICS:
                 raise BrokenError(f'more than {size_limits.TOPICS} topics')
-            self._take(found.id, channel)
+            self._put(found.id, channel)
 
-    def know(self, other: Channels) -> None:
+    def add_known(self, other: Channels) -> None:
         """Take what others have learnt of the same file."""
         self._schemas |= other._schemas
         for number, channel in other.all.items():
-            self._take(number, channel)
+            self._put(number, channel)
 
-    def _take(self, number: int, channel: Channel) -> None:
+    def _put(self, number: int, channel: Channel) -> None:
         self.all[number] = channel
         self._selected[number] = channel if self._wanted(channel) else None
 

@@ -37,8 +37,8 @@ _SIZE: Final = 32
 _TIME: Final = struct.Struct('<Q')
 # Messages of one topic between two links that are remembered; a recorder writes fewer.
 _MOST: Final = 1_000_000
-# Breaks that are told one by one.
-_TOLD: Final = 20
+# Breaks that are listed one by one.
+_REPORTED: Final = 20
 
 
 @frozen
@@ -56,8 +56,8 @@ class ChainLink:
 
     def head_after(self, before: bytes) -> bytes:
         """Return the head of this link behind the head of another one."""
-        told = [self.topics, self.counts, self.digests.hex(), self.closed, self.episodes]
-        return sha256(before + json.dumps(told).encode()).digest()
+        announced = [self.topics, self.counts, self.digests.hex(), self.closed, self.episodes]
+        return sha256(before + json.dumps(announced).encode()).digest()
 
     def topic_states(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield name, number of messages and digest of each topic."""
@@ -237,7 +237,7 @@ class ChainCheck:
             first = first_digest(channel.topic, channel.type, text)
             if topic is None:
                 topic = self._topics[channel.topic] = _ChainedTopic(first, first)
-            # That of a topic which only a link has told of is not known yet.
+            # That of a topic which only a link has named is not known yet.
             if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
             topic.channel, topic.first = channel, first
@@ -301,18 +301,18 @@ class ChainCheck:
 
     def _confirm(self, name: str, topic: _ChainedTopic, count: int, digest: bytes) -> None:
         """Look for what a link says of a topic among the messages since the link before."""
-        told, got = count - topic.count, len(topic.pending)
+        announced, got = count - topic.count, len(topic.pending)
         if digest in topic.pending:
             while topic.confirmed != digest:
                 topic.confirmed = topic.pending.popleft()
                 self.confirmed += 1
         elif digest != topic.confirmed:
-            actual = f'{got}' if got != told else 'others'
-            expected = f'{told} messages behind the {topic.count} before'
-            self._break(Break(name, expected, actual, only_missing=got < told))
+            actual = f'{got}' if got != announced else 'others'
+            expected = f'{announced} messages behind the {topic.count} before'
+            self._break(Break(name, expected, actual, only_missing=got < announced))
             topic.restart(count, digest)
         topic.count = count
 
     def _break(self, found: Break) -> None:
-        if len(self.breaks) < _TOLD:
+        if len(self.breaks) < _REPORTED:
             self.breaks.append(found)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+import itertools
 from pathlib import Path
 import re
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeAlias
+from typing import Any, cast, Final, TypeAlias
 from weakref import finalize
 
 from boundary_env_ros.core.records.transition import Transition
@@ -85,7 +86,7 @@ class Bag:
 
     @property
     def count(self) -> int | None:
-        """Return how many messages it has; None if only reading it through can tell."""
+        """Return how many messages it has; None if only reading it through can show it."""
         if not all(file.complete for file in self._files):
             return None
         return sum(file.contents().messages for file in self._files)
@@ -136,7 +137,10 @@ class Bag:
         decoders: dict[tuple[str, str, bytes], Decoders] = {}
         if classes:
             self._decoders = decoders
-        numbers: Counter[tuple[Path, str]] = Counter()
+        numbers: dict[tuple[Path, str], Iterator[int]] = {}
+        # What is done with the messages of a channel of a file, by the address of the channel,
+        # which is kept.
+        ways: dict[int, tuple[Channel, Decoders, bool, type[Record] | None, Iterator[int]]] = {}
 
         def wanted(channel: Channel) -> bool:
             chosen = topics is None or channel.topic in topics
@@ -144,31 +148,37 @@ class Bag:
 
         stored = in_log_order(self._parts(wanted))
         for part, (channel, log_time, publish_time, data) in stored:
-            topic, kind = channel.topic, channel.type
             if data.startswith(_ZSTD) and channel.encoding == CDR:
                 # Compressed one by one; no CDR begins like that.
-                where = f'a message of {topic} in {part.file}'
+                where = f'a message of {channel.topic} in {part.file}'
                 data = b''.join(unpacked('zstd', data, size_limits.MESSAGE, where))
             if follow is not None:
                 follow(channel, log_time, publish_time, data)
-            key = (kind, channel.encoding, channel.definition)
-            if key not in decoders:
-                # Refused for the whole bag, not for each message.
-                make = _of_format if kind in types else lambda channel, _: Decoders(channel)
-                decoders[key] = make(channel, part.file)
-            decoder_for = decoders[key]
+            if (way := ways.get(id(channel))) is None:
+                kind = channel.type
+                key = (kind, channel.encoding, channel.definition)
+                if key not in decoders:
+                    # Refused for the whole bag, not for each message.
+                    make = _of_format if kind in types else lambda channel, _: Decoders(channel)
+                    decoders[key] = make(channel, part.file)
+                raw = topics is None or channel.topic in topics
+                cls = RECORDS[kind] if kind in types else None
+                number = numbers.setdefault((part.file, channel.topic), itertools.count(1))
+                way = ways[id(channel)] = channel, decoders[key], raw, cls, number
+            _, decoder_for, raw, cls, number = way
+            topic = channel.topic
             decoder_for.messages += 1
-            if topics is None or topic in topics:
-                # rosbag2 writes 0 where nothing told it.
-                yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
-            if kind not in types:
+            if raw:
+                # rosbag2 writes 0 where it is not known.
+                when = publish_time or None
+                yield Message(topic, channel.type, log_time, when, data, decoder_for)
+            if cls is None:
                 continue
-            numbers[part.file, topic] += 1
+            n = next(number)
             try:
-                record = decoder_for[RECORDS[kind]](data)
+                record = decoder_for[cls](data)
             except RecordError as error:
-                number = numbers[part.file, topic]
-                yield Unreadable(place=f'{part.file.name}:{topic}#{number}', why=str(error))
+                yield Unreadable(place=f'{part.file.name}:{topic}#{n}', why=str(error))
             else:
                 yield Entry(record, topic, log_time)
 
@@ -212,7 +222,7 @@ class Bag:
         Raises
         ------
         RecordError
-            If something is not what it claims to be; it names the place. What merely ends too
+            If something is not what it should be; it names the place. What merely ends too
             early is no error, see :attr:`tear`.
 
         """
@@ -255,9 +265,7 @@ class Bag:
 
     def records(self, *classes: type[R]) -> Iterator[R]:
         """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
-        wanted: Any = classes
-        found: Iterator[Any] = self.entries(*wanted)
-        return (entry.record for entry in found)
+        return (cast('R', entry.record) for entry in self.entries(*cast('Any', classes)))
 
     def transitions(self) -> Iterator[Transition]:
         """
@@ -298,8 +306,8 @@ def _of_format(channel: Channel, file: Path) -> Decoders:
     made = Decoders(channel)
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
         return made
-    said = _FORMAT.search(channel.definition)
-    match_format((said and format_in(said[1].decode())) or (0, 0), file.name, made.unlike)
+    match = _FORMAT.search(channel.definition)
+    match_format((match and format_in(match[1].decode())) or (0, 0), file.name, made.unlike)
     return made
 
 
@@ -397,8 +405,8 @@ def _files_in(path: Path) -> list[Path]:
         names = [Path(name) for name in there if name.endswith(ending)]
         if names:
             return [there[name.name] for name in sorted(names, key=in_order)]
-    held = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
-    raise RecordError(f'{folder} holds no bag (expected its files, got {held}). {_WAY_OUT}')
+    found = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
+    raise RecordError(f'{folder} holds no bag (expected its files, got {found}). {_WAY_OUT}')
 
 
 def _file(path: Path) -> BagFile:

@@ -5,7 +5,7 @@ A run that is written by a thread of its own, so that no caller waits for a slow
 
 What comes is put in a queue that is bounded in bytes. When it is full, messages of others
 (sensors, commands) are dropped, and each is counted; the records of the boundary itself have as
-much room again, and when that is used up too the recording is over: a record without them tells
+much room again, and when that is used up too the recording is over: a record without them shows
 nothing.
 """
 
@@ -247,7 +247,10 @@ class RecordingThread:
             raise
         finally:
             self._give_up_queue()
-            self._complete()
+            try:
+                self._recording.close()
+            except RecordError as error:
+                self._close_failure = error
 
     def _write_all(self) -> None:
         due = time.monotonic() + self._flush_interval
@@ -311,9 +314,3 @@ class RecordingThread:
         if unwritten:
             self._recording.add_lost('(waiting at the end)', unwritten)
         self._count_dropped()
-
-    def _complete(self) -> None:
-        try:
-            self._recording.close()
-        except RecordError as error:
-            self._close_failure = error

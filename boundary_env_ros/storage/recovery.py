@@ -39,6 +39,7 @@ from boundary_env_ros.storage.mcap_scan import McapScan
 from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.record_reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.terminal import many
 
 #: What is being written, until it takes the place of the old file.
 DRAFT: Final = '.recovering'
@@ -158,9 +159,9 @@ class _Work:
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self.done.append(f'{METADATA} names {named} of the bag, and what is in it')
         if found:
-            self._tell_of_chain(files)
+            self._report_chain(files)
 
-    def _tell_of_chain(self, files: Sequence[Path]) -> None:
+    def _report_chain(self, files: Sequence[Path]) -> None:
         """Say what is left of the chain over the messages, which only their recorder can close."""
         chain = ChainCheck()
         for file in files:
@@ -237,7 +238,7 @@ class _Work:
             for label in labels:
                 stamp = 0 if label.stamp is None else label.stamp.ros.nanoseconds
                 labelled = max(labelled + 1, stamp)
-                with suppress(RecordError):  # On an episode that nothing else tells of.
+                with suppress(RecordError):  # On an episode that nothing else names.
                     store.label(label, now=labelled)
             for number, state in enumerate(states):
                 store.keep_state(state, now=number)
@@ -251,12 +252,9 @@ class _Work:
                 f'labels on episodes that only {place.name} had, which is kept as '
                 f'{kept.name}: {damage.rstrip(".")}'
             )
-        unended = sum(1 for row in rows if not row.done)
-        if unended:
-            self.lost.append(
-                f'the ending of {unended} {"episode" if unended == 1 else "episodes"}, which '
-                'no node declared'
-            )
+        if unended := sum(not row.done for row in rows):
+            ended = many(unended, 'episode')
+            self.lost.append(f'the ending of {ended}, which no node declared')
 
 
 def _indexed(

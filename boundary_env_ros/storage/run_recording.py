@@ -123,7 +123,7 @@ class RunRecording:
             agent: EnvironmentWatch(declarer=recorder, patience=patience)
             for agent in self._contract.agents
         }
-        self._takers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
+        self._handlers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
         self._contracts: dict[str, Decoder[DecodedMessage]] = {}
         self._latest = ''
         self._contradicted: set[str] = set()
@@ -189,7 +189,7 @@ class RunRecording:
         """
         definition, type_hash = self._definitions[type_name]
         self._bag.add_topic(name, type_name, definition, type_hash, qos)
-        takers: Mapping[str, tuple[type, Callable[[Any, ClockReading], None]]] = {
+        handlers: Mapping[str, tuple[type, Callable[[Any, ClockReading], None]]] = {
             f'{_OWN}/Transition': (Transition, self._on_transition),
             f'{_OWN}/EpisodeStatus': (EpisodeStatus, self._on_status),
             f'{_OWN}/EpisodeLabel': (EpisodeLabel, self._on_label),
@@ -202,9 +202,9 @@ class RunRecording:
             ),
             'rosgraph_msgs/msg/Clock': (DecodedMessage, self._on_clock),
         }
-        if type_name in takers:
-            cls, take = takers[type_name]
-            self._takers[name] = record_decoder(cls, type_name, definition), take
+        if type_name in handlers:
+            cls, handler = handlers[type_name]
+            self._handlers[name] = record_decoder(cls, type_name, definition), handler
         elif type_name == f'{_OWN}/ContractDescription':
             self._contracts[name] = record_decoder(DecodedMessage, type_name, definition)
 
@@ -242,9 +242,9 @@ class RunRecording:
             If it cannot be written: the recording is over.
 
         """
-        if topic in self._takers:
+        if topic in self._handlers:
             lost = self._losses.lost
-            self._take(topic, data, now, record)
+            self._handle(topic, data, now, record)
             self._note_lost(topic, self._losses.lost - lost)
         if self._contract.sim_time:
             received = published = self._sim_time or now.ros.nanoseconds
@@ -289,7 +289,7 @@ class RunRecording:
 
         """
         for watch in self._watches.values():
-            status = watch.look(now)
+            status = watch.poll(now)
             if status is not None:
                 self._keep(status)
                 self._flush_index()
@@ -430,7 +430,7 @@ class RunRecording:
         if self._is_mine(known) and transition.truncated and transition.ending == known.ending:
             # An environment that hung and woke up says the same; the first word stands.
             transition = replace(transition, declared_by=known.declared_by)
-        with self._told_of(transition.id):
+        with self._index_errors(transition.id):
             self._episodes.index.add_step(transition, now=self._system_time())
 
     def _on_label(self, label: EpisodeLabel, now: ClockReading) -> None:
@@ -446,24 +446,24 @@ class RunRecording:
         self._losses.status(status)
         watch = self._watches.get(status.id.agent)
         if watch is not None:
-            watch.heard(status, now)
+            watch.on_status(status, now)
         self._latest = status.id.episode_id or self._latest
         known = self._episodes.index.row(status.id)
         is_late = known is not None and known.done and not status.state.over
         if not is_late or self._is_mine(known):
-            # Else it is merely older than the transition that told of the ending.
+            # Else it is merely older than the transition that has the ending.
             self._keep(status)
 
     def _is_mine(
-        self, told: EpisodeStatus | EpisodeRow | None
+        self, known: EpisodeStatus | EpisodeRow | None
     ) -> TypeGuard[EpisodeStatus | EpisodeRow]:
         """Return whether it is an ending that was declared here, for a dead environment."""
         ending = ENVIRONMENT_LOST, self._recorder
-        return told is not None and (told.ending, told.declared_by) == ending
+        return known is not None and (known.ending, known.declared_by) == ending
 
     def _keep(self, status: EpisodeStatus) -> None:
         """Bring the index up to date."""
-        with self._told_of(status.id):
+        with self._index_errors(status.id):
             self._episodes.index.update(
                 status, environment=self._contract.name, now=self._system_time()
             )
@@ -476,7 +476,7 @@ class RunRecording:
             self._notices.append(str(error))
 
     @contextmanager
-    def _told_of(self, step: StepId) -> Iterator[None]:
+    def _index_errors(self, step: StepId) -> Iterator[None]:
         """Tell once of an episode that is said to have ended otherwise than at first."""
         try:
             yield
@@ -491,13 +491,13 @@ class RunRecording:
         if len(self._notices) < _MOST_NOTICES:
             self._notices.append(why)
 
-    def _take(self, topic: str, data: bytes, now: ClockReading, record: object) -> None:
-        decode, take = self._takers[topic]
+    def _handle(self, topic: str, data: bytes, now: ClockReading, record: object) -> None:
+        decode, handler = self._handlers[topic]
         what = 'read'
         try:
             record = decode(data) if record is None else record
             what = 'kept'
-            take(record, now)
+            handler(record, now)
         except Exception as error:
             if isinstance(error.__cause__, OSError):
                 raise  # the disk does not take it

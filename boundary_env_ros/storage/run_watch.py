@@ -46,7 +46,7 @@ class LossCount:
         """
         Take the number of a decision of a gate, which counts from 1 in each process.
 
-        Two processes of one gate are told apart by their ``sender``, if they have a key.
+        Two processes of one gate are distinguished by their ``sender``, if they have a key.
         """
         numbers = self._sequences.setdefault(gate, {})
         if numbers:
@@ -73,8 +73,8 @@ class EnvironmentWatch:
         self._declarer = declarer
         self._patience = round(patience * NANOSECONDS)
         self._status: EpisodeStatus | None = None
-        self._heard = 0
-        self._looked: int | None = None
+        self._last_status = 0
+        self._last_poll: int | None = None
         self._declared = ''
 
     @property
@@ -87,23 +87,23 @@ class EnvironmentWatch:
             and status.id.episode_id != self._declared
         )
 
-    def heard(self, status: EpisodeStatus, now: ClockReading) -> None:
+    def on_status(self, status: EpisodeStatus, now: ClockReading) -> None:
         """Take a status of the environment."""
         self._status = status
-        self._heard = now.steady
+        self._last_status = now.steady
 
-    def look(self, now: ClockReading) -> EpisodeStatus | None:
+    def poll(self, now: ClockReading) -> EpisodeStatus | None:
         """
         Return the ending of an episode whose environment is lost, once; else None.
 
         To be called several times within the patience. A longer time without a call is no silence
-        of the environment: a process that was stopped itself has heard nothing.
+        of the environment: a process that was stopped itself has received nothing.
         """
         usual = self._patience // 4
-        if self._looked is not None:
-            self._heard += max(0, now.steady - self._looked - usual)
-        self._looked = now.steady
-        status, silence = self._status, now.steady - self._heard
+        if self._last_poll is not None:
+            self._last_status += max(0, now.steady - self._last_poll - usual)
+        self._last_poll = now.steady
+        status, silence = self._status, now.steady - self._last_status
         if status is None or not self.episode_runs or silence <= self._patience:
             return None
         self._declared = status.id.episode_id

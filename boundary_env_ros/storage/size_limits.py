@@ -3,7 +3,7 @@
 """
 How much of this machine a file may take: the limits that all readers share.
 
-What a file claims about itself is never believed. Each limit is far above what robots record, and
+What a file says of itself is never believed. Each limit is far above what robots record, and
 low enough for any machine that this package runs on.
 """
 
@@ -135,8 +135,8 @@ def load_yaml(text: bytes | str, where: object) -> object:
                 raise exceeded(where, 'levels of YAML', LEVELS)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        told = ' '.join(str(error).split()) or type(error).__name__
+        reason = ' '.join(str(error).split()) or type(error).__name__
         # Newer versions of libyaml and of PyYAML look ahead, and have a bound of their own.
-        if 'nesting depth' in told:
+        if 'nesting depth' in reason:
             raise exceeded(where, 'levels of YAML', LEVELS) from error
-        raise RecordError(f'{where} cannot be read (expected YAML, got {told})') from error
+        raise RecordError(f'{where} cannot be read (expected YAML, got {reason})') from error

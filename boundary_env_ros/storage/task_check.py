@@ -17,6 +17,7 @@ from boundary_env_ros.core.environment.task import judge, sample, StepView, supp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, ContractError, Problem, TaskFailed
 from boundary_env_ros.storage.contract_file import make_task
+from boundary_env_ros.terminal import many
 
 T = TypeVar('T')
 
@@ -96,12 +97,8 @@ def _fits(
     if name not in there:
         yield problem_at(path, None, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
     elif len(there[name]) != size:
-        expected = f'{_count(len(there[name]))}, as {name!r} of the task has'
-        yield problem_at(path, None, expected, _count(size))
-
-
-def _count(count: int) -> str:
-    return f'{count} value{"" if count == 1 else "s"}'
+        expected = f'{many(len(there[name]), "value")}, as {name!r} of the task has'
+        yield problem_at(path, None, expected, many(size, 'value'))
 
 
 # Judging -----------------------------------------------------------------------------------------

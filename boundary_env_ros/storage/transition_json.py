@@ -57,11 +57,13 @@ def read_transition(path: Path, unlike: Unlike | None = None) -> Transition:
 def _unlike(data: object, where: str, unlike: Unlike | None) -> Unlike:
     """Take the format out of a file, and return what counts in what it is unlike this one."""
     unlike = Unlike() if unlike is None else unlike
-    said = data.pop('format', None) if isinstance(data, dict) else None
+    recorded = data.pop('format', None) if isinstance(data, dict) else None
     # The first ones have none.
-    found = FORMAT if said is None else format_in(said if isinstance(said, str) else '')
+    found = (
+        FORMAT if recorded is None else format_in(recorded if isinstance(recorded, str) else '')
+    )
     if found is None:
-        raise RecordError(f"{where}: expected a format such as '1.0', got {said!r}.")
+        raise RecordError(f"{where}: expected a format such as '1.0', got {recorded!r}.")
     match_format(found, where, unlike)
     return unlike
 

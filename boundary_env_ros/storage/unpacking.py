@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is compressed, block by block up to a limit, whatever its header claims."""
+"""What is compressed, block by block up to a limit, whatever its header says."""
 
 from __future__ import annotations
 

@@ -105,13 +105,15 @@ class YamlText:
             mark = error.problem_mark or error.context_mark
             at = None if mark is None else mark.line + 1
             problem, context = error.problem or '', error.context or ''
-            told = ', '.join(filter(None, (problem, context))) or 'nothing more is known'
+            reason = ', '.join(filter(None, (problem, context))) or 'nothing more is known'
             hint = _hint(problem)
-            raise self._error(problem_at((), at, '', f'this is not YAML: {told}', hint)) from error
+            raise self._error(
+                problem_at((), at, '', f'this is not YAML: {reason}', hint)
+            ) from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             # A directive of version 1.999..., a \U escape that is no character, lists of lists.
-            told = 'too many levels' if isinstance(error, RecursionError) else str(error)
-            raise self._error(problem_at((), None, '', f'this is not YAML: {told}')) from error
+            reason = 'too many levels' if isinstance(error, RecursionError) else str(error)
+            raise self._error(problem_at((), None, '', f'this is not YAML: {reason}')) from error
         return node
 
     def _error(self, problem: Problem) -> ContractError:
@@ -157,8 +159,8 @@ class YamlText:
                 continue
             place = (*path, key.value)
             if key.value in seen:
-                told = f'the key stands in line {seen[key.value]} already'
-                self._complain(place, line, '', told)
+                reason = f'the key stands in line {seen[key.value]} already'
+                self._complain(place, line, '', reason)
             seen.setdefault(key.value, line)
             self.lines[place] = line
             yield key.value, self._value(place, value)

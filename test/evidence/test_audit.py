@@ -27,7 +27,7 @@ from boundary_env_ros.core.records.transition import (
 )
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import Clock
-from boundary_env_ros.evidence.audit import memory
+from boundary_env_ros.evidence.audit import auditor as auditing
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.auditor import Auditor, CHECKS, KEPT
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
@@ -38,7 +38,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     RULES,
     Severity,
 )
-from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
+from boundary_env_ros.evidence.audit.rules.record_checks import announced_early, frozen_otherwise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
 from support.core_world import Timepiece
@@ -167,7 +167,7 @@ def test_only_a_reset_is_announced_before_it_is_closed(
         steady=closed.steady - early,
     )
     status = EpisodeStatus(id=step.id, state=state, pacing=Pacing.REALTIME, stamp=stamp)
-    assert bool(list(told_early(status, step))) is (state is not EpisodeState.RESETTING)
+    assert bool(list(announced_early(status, step))) is (state is not EpisodeState.RESETTING)
 
 
 def test_privileged_documents_are_frozen_once_more_as_they_were() -> None:
@@ -414,7 +414,7 @@ def test_report_names_rule_place_and_way_out(
         f'fatal step-recomputed: episode {damaged[i].id.episode_id}, step {damaged[i].id.step}, '
         'terminated: expected false, got true'
     )
-    assert finding.told in text
+    assert finding.text in text
     assert 'Fix: Look at the first field that differs' in text
     assert text.startswith('Audit: ')
 
@@ -452,7 +452,7 @@ def test_memory_stays_flat_while_the_record_grows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # What is remembered is full after a few episodes already.
-    monkeypatch.setattr(memory, 'WINDOW', 32)
+    monkeypatch.setattr(auditing, 'WINDOW', 32)
 
     def repeated(times: int) -> Iterator[Transition]:
         for round_ in range(times):

@@ -20,7 +20,7 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.raw_messages.measured_values import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.wiring import wired
+from boundary_env_ros.evidence.run_files import wired
 from boundary_env_ros.storage.contract_file import load
 
 ROVER = Path(__file__).parents[2] / 'examples/rover/rover.yaml'
@@ -47,7 +47,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
         if message is not None and not tie.differences(tie.uses[0], message):
             told.append(f'{tie.kind} was checked')
         else:
-            told.append(f'{tie.none.expected}, got {tie.none.actual}')
+            told.append(f'{tie.none().expected}, got {tie.none().actual}')
 
     ties: Any = SimpleNamespace(
         uses={agent: uses},

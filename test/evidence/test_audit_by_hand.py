@@ -28,9 +28,8 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
-from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import decision_checks
-from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, outside
+from boundary_env_ros.evidence.audit.rules.audit_rule import AuditTerms, link, outside
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.report.anomalies import anomalies_of
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -482,7 +481,7 @@ def test_rotation_is_judged_by_its_angle(
         command=about_z(angle),
     )
     one = link(None, decision, '', turning, direct=True)
-    assert len(list(decision_checks.command_rotation.look(one))) == found
+    assert len(list(decision_checks.command_rotation.function(one))) == found
 
 
 def test_command_that_is_no_unit_quaternion_is_named(
@@ -493,7 +492,7 @@ def test_command_that_is_no_unit_quaternion_is_named(
         steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
     )
     one = link(None, decision, '', turning, direct=True)
-    (found,) = decision_checks.command_rotation.look(one)
+    (found,) = decision_checks.command_rotation.function(one)
     assert found.expected == 'a norm of 1'
 
 

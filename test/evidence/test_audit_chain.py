@@ -132,7 +132,7 @@ def test_topic_that_was_taken_out_leaves_the_record_incomplete(bag: Path, tmp_pa
     messages = [m for m in raw(bag) if m[0].topic != '/camera/image_raw']
     report = audit_path(write(tmp_path / 'bag', messages))
     assert report.outcome is not AuditOutcome.SUPPORTED
-    assert any('/camera/image_raw' in f.told for f in report.findings if f.rule == 'record-closed')
+    assert any('/camera/image_raw' in f.text for f in report.findings if f.rule == 'record-closed')
 
 
 def test_link_that_was_taken_out_is_named(bag: Path, tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from boundary_env_ros.core.records.transition import PrivilegedObservation, Tran
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
-from boundary_env_ros.evidence.audit.memory import link
-from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
+from boundary_env_ros.evidence.audit.raw_messages import decision_messages, ties
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
+from boundary_env_ros.evidence.audit.rules.audit_rule import link
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker
@@ -209,7 +209,7 @@ def test_what_waits_in_vain_is_given_up_before_the_end_of_the_record(
     tape: Tape, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """However many gaps another recorder leaves, no more waits than may still come."""
-    for module in (raw_auditor, ties):
+    for module in (decision_messages, ties):
         monkeypatch.setattr(module, 'REACH', 2 * NANOSECONDS)  # The record has 13 s.
     waiting: list[int] = []
     finish = RawAuditor.finish

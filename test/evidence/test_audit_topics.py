@@ -22,16 +22,16 @@ from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, 
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.records.parts import Pacing
 from boundary_env_ros.core.records.transition import Transition
+from boundary_env_ros.core.sources.inputs import Purpose
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
-from boundary_env_ros.evidence.audit import memory
+from boundary_env_ros.evidence.audit import auditor as auditing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditOutcome
-from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
+from boundary_env_ros.evidence.audit.raw_messages import decision_messages, ties
 from boundary_env_ros.evidence.audit.rules import audit_rule
-from boundary_env_ros.evidence.run_files import contract_of, Run
-from boundary_env_ros.evidence.wiring import same_topic
+from boundary_env_ros.evidence.run_files import contract_of, Run, same_topic
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription, Entry, Message
 from support.bag_forging import Forge
@@ -82,13 +82,19 @@ def test_missing_topic_is_no_finding_but_is_told(
     assert {item['rule'] for item in data['not_checked']} == set(report.not_applied)
 
 
+def test_a_rule_needs_topics_of_kinds_that_a_record_can_lack() -> None:
+    """Under a kind of another name nothing would ever be listed as not checked."""
+    kinds = {kind for rule in audit_rule.RULES for kind in rule.topics}
+    assert kinds == {purpose.value for purpose in Purpose} | {'privileged', 'request', 'decision'}
+
+
 def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: Tape) -> None:
     write_bag(
         tmp_path / 'bag', [s for s in tape if s.topic.startswith('/boundary') and not s.type]
     )
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
-    assert {rule.id for rule in audit_rule.RULES if rule.raw} - set(report.not_applied) <= {
+    assert {rule.id for rule in audit_rule.RULES if rule.topics} - set(report.not_applied) <= {
         'as-published',
         'request-answered',
         'decision-recomputed',  # nobody was to be heard
@@ -440,9 +446,9 @@ def test_memory_stays_flat_as_the_bag_grows(
     tmp_path: Path, loaded: LoadedContract, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With smaller windows a short bag fills them.
-    monkeypatch.setattr(memory, 'WINDOW', 64)
-    monkeypatch.setattr(memory, 'RECENT', 8)
-    monkeypatch.setattr(raw_auditor, '_MOST', 160)
+    monkeypatch.setattr(auditing, 'WINDOW', 64)
+    monkeypatch.setattr(auditing, 'RECENT', 8)
+    monkeypatch.setattr(decision_messages, '_MOST', 160)
     monkeypatch.setattr(ties, 'KEEP', 13_000_000_000)
     held = []
     for rounds in (2, 6):

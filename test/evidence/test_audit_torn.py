@@ -15,7 +15,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit import auditor
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditOutcome, AuditReport
-from boundary_env_ros.evidence.audit.raw_messages import raw_auditor, ties
+from boundary_env_ros.evidence.audit.raw_messages import decision_messages, ties
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -138,7 +138,7 @@ def test_what_was_taken_out_before_the_last_of_its_topic_is_named(
 def test_topic_that_ends_long_before_the_record_is_told(
     tape: Tape, torn: Auditing, topic: str, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (auditor, raw_auditor, ties):
+    for module in (auditor, decision_messages, ties):
         monkeypatch.setattr(module, 'REACH', 4_000 * MS)  # The record has 13 s.
     end = tape[-1].log_time
     report = torn([s for s in tape if s.topic != topic or s.log_time < end - 8_000 * MS])

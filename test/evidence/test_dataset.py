@@ -17,7 +17,13 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.export.dataset import write_dataset
-from boundary_env_ros.evidence.export.formats import OF_RECORDS
+from boundary_env_ros.evidence.export.formats import (
+    DatasetWriter,
+    FORMATS,
+    OF_RECORDS,
+    RecordWriter,
+    StepWriter,
+)
 from boundary_env_ros.evidence.record_difference import same
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry
@@ -28,7 +34,7 @@ def entries_of(record: list[Piece]) -> Iterator[Entry]:
     return (Entry(p, f'/{type(p).__name__}', i) for i, p in enumerate(record))
 
 
-@pytest.fixture(params=tuple(OF_RECORDS))
+@pytest.fixture(params=OF_RECORDS)
 def kind(request: pytest.FixtureRequest) -> str:
     """Return each format, if what it needs is installed."""
     if request.param == 'parquet':
@@ -131,3 +137,11 @@ def test_data_set_of_a_torn_record_says_so(
     )
     said = json.loads((tmp_path / 'set' / 'dataset.json').read_text())
     assert said['tear'] == 'bag_0.mcap is torn at byte 7'
+
+
+@pytest.mark.parametrize('name', FORMATS)
+def test_every_format_has_a_writer_of_the_one_interface(name: str) -> None:
+    """What the format needs is imported when a writer is made, not before."""
+    interface = StepWriter if FORMATS[name].of_steps else RecordWriter
+    assert interface in FORMATS[name].writer().__mro__
+    assert DatasetWriter in interface.__mro__

@@ -19,7 +19,11 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.export.dataset_steps import DatasetOrigin, DatasetStep, Sight
+from boundary_env_ros.evidence.export.dataset_steps import (
+    DatasetObservation,
+    DatasetOrigin,
+    DatasetStep,
+)
 from boundary_env_ros.evidence.export.export import export_runs, Wanted
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
@@ -192,12 +196,12 @@ def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
     writer.begin([], labelled=False)
     for index, step in enumerate(steps):
         before, after = (
-            Sight(fields=fields, images=measured_images(number))
+            DatasetObservation(fields=fields, images=measured_images(number))
             for fields, number in ((step.before, index), (step.after, index + 1))
         )
         last = index == len(steps) - 1
         applied = step.admitted_action or (0.0, 0.0)
-        writer.step(
+        writer.write(
             DatasetStep(
                 transition=step,
                 before=before,

@@ -25,7 +25,7 @@ from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.record_difference import same
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
-from boundary_env_ros.evidence.report.step_text import tell_step
+from boundary_env_ros.evidence.report.step_text import step_text
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import write_records
 from support.damage import with_answer
@@ -70,7 +70,7 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
     saw = next(p for p in record if isinstance(p, PrivilegedObservation) and p.id == step.id)
     assert found.step.truth is not None
     assert same(found.step.truth, saw)
-    text = tell_step(found)
+    text = step_text(found)
     assert 'The evidence of the execution came after the step had been closed.' in text
     assert 'actuation    unknown' not in text
 
@@ -87,7 +87,7 @@ def test_tick_is_told_on_its_side_of_its_due_time(
 ) -> None:
     changed = replace(stopped.step.transition, tick_error=error)
     step = replace(stopped, step=replace(stopped.step, transition=changed))
-    assert told in tell_step(step)
+    assert told in step_text(step)
 
 
 def test_documents_that_were_seen_and_requested_are_told(stopped: OneStep) -> None:
@@ -102,7 +102,7 @@ def test_documents_that_were_seen_and_requested_are_told(stopped: OneStep) -> No
     changed = with_answer(
         replace(now, after=(seen, *now.after[1:])), request=replace(now.request, **said)
     )
-    text = tell_step(replace(stopped, step=replace(stopped.step, transition=changed)))
+    text = step_text(replace(stopped, step=replace(stopped.step, transition=changed)))
     assert '\n    {"number": 7}' in text
     assert f'\n  requested: {asked}' in text
     assert '\n    - front was no image in time\n    - policy: 3\n' in text
@@ -123,7 +123,7 @@ def test_episodes_are_counted_from_one_in_the_order_of_the_record(
 def test_text_tells_instants_stages_ages_actions_rules_with_numbers_and_reward(
     stopped: OneStep,
 ) -> None:
-    text, now = tell_step(stopped), stopped.step.transition
+    text, now = step_text(stopped), stopped.step.transition
     for instant in ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded'):
         assert f'  {instant}' in text
     assert all(f'\n  {stage}' in text for stage in STAGES)
@@ -147,11 +147,11 @@ def test_text_tells_instants_stages_ages_actions_rules_with_numbers_and_reward(
 
 
 def test_reset_ending_events_and_marks_are_told(run: Path) -> None:
-    reset = tell_step(find_step(run, '1', '0'))
+    reset = step_text(find_step(run, '1', '0'))
     assert 'Reset\n  seed ' in reset
     assert '  achieved start: ' in reset
     assert 'What people say of the episode\n  failure by ada, at step 0: it scratched' in reset
-    end = tell_step(find_step(run, '1', 'last'))
+    end = step_text(find_step(run, '1', 'last'))
     assert '  terminated: success, declared by ' in end
     assert '  termination: success, declared by ' in end
 
@@ -173,7 +173,7 @@ def test_json_is_the_records_as_they_are(
     assert same(from_json(Transition, told['transition']), stopped.step.transition)
     assert told['anomalies'][0]['kind'] == 'stopped'
     assert main(arguments) == 0
-    assert capsys.readouterr().out == f'{tell_step(stopped)}\n'
+    assert capsys.readouterr().out == f'{step_text(stopped)}\n'
 
 
 @pytest.mark.parametrize(

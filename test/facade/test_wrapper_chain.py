@@ -145,7 +145,7 @@ def test_a_clip_action_cannot_hide_from_the_audit(tmp_path: Path) -> None:
     env.close()
     report = audit_path(record)
     assert report.outcome is AuditOutcome.CONTRADICTED
-    told = [finding.told for finding in report.findings if finding.rule == 'no-hidden-wrapper']
+    told = [finding.text for finding in report.findings if finding.rule == 'no-hidden-wrapper']
     assert told[0].endswith(
         "wrappers[0]: expected none: the gate limits actions, and says so, got 'ClipAction'"
     )

@@ -18,6 +18,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 
@@ -123,11 +124,13 @@ def doors(node: ContractNode) -> list[tuple[Any, Callable[[bytes], object]]]:
         two = len(inspect.signature(subscription.callback).parameters) == 2
         return lambda data: subscription.callback(*((data, INFO) if two else (data,)))
 
-    found = list(node.subscriptions)
+    # Those that are left to be polled, too.
+    of = Node.subscriptions.fget
+    found = list(of(node))
     if isinstance(node, PolicyServer):
         worlds = [agent.world._own.node for agent in node._agents]
         # That of the clock is rclpy's own, and decodes in its executor.
-        found += [s for each in worlds for s in each.subscriptions if s.raw]
+        found += [s for each in worlds for s in of(each) if s.raw]
     return [(subscription.msg_type, door(subscription)) for subscription in found]
 
 

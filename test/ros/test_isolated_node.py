@@ -22,7 +22,8 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.executors import fastest_executor, Unattended
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
 from support.ros_world import ports_of, reserved_domain, SOON, wait_until
@@ -170,3 +171,34 @@ def test_a_domain_that_cannot_be_is_an_error_and_leaves_no_context_open(
     with pytest.raises(LinkError, match=message):
         IsolatedNode('own', domain_id=number)
     assert len(open_contexts()) == before
+
+
+@pytest.mark.parametrize('executor', [fastest_executor, SingleThreadedExecutor])
+def test_what_is_unattended_waits_until_it_is_dispatched(domain: int, executor: Any) -> None:
+    attended: list[str] = []
+    unattended: list[str] = []
+    with IsolatedNode('own', domain_id=domain, executor=executor) as own:
+
+        def listen(came: list[str], group: Unattended | None) -> Any:
+            return own.node.create_subscription(
+                String,
+                '/said',
+                lambda it: came.append(it.data),
+                names.RECORD,
+                callback_group=group,
+            )
+
+        listen(attended, None)
+        left = listen(unattended, Unattended())
+        publisher = own.node.create_publisher(String, '/said', names.RECORD)
+        wait_until(lambda: publisher.get_subscription_count() == 2, SOON, 'both subscriptions')
+        for word in 'abc':
+            publisher.publish(String(data=word))
+        wait_until(lambda: own.spin(0.05) or len(attended) == 3, SOON, 'the messages')
+        own.drain()
+        assert unattended == []
+        own.dispatch(left, 2)
+        assert unattended == ['a', 'b']
+        own.dispatch(left, 2)
+        assert unattended == attended == ['a', 'b', 'c']
+    own.dispatch(left, 2)  # nothing once it is closed

@@ -40,6 +40,7 @@ class Listening:
         self.contract = SimpleNamespace(pacing=pacing, is_lockstep=pacing is Pacing.LOCKSTEP)
         self.callbacks: list[tuple[str, Any]] = []
         self.depths: list[int] = []
+        self.unattended: dict[str, bool] = {}
         self.warnings: list[str] = []
 
     def get_logger(self) -> Any:
@@ -52,9 +53,10 @@ class Listening:
         """Take note of nothing: what counts here is that it goes on."""
 
     def add_subscription(
-        self, kind: Any, topic: str, callback: Any, qos: Any, *, raw: bool
+        self, kind: Any, topic: str, callback: Any, qos: Any, *, raw: bool, unattended: bool
     ) -> Any:
         assert raw
+        self.unattended[topic] = unattended
         self.callbacks.append((topic, callback))
         self.depths.append(qos.depth)
         return SimpleNamespace(handle=None)
@@ -176,6 +178,14 @@ def test_a_message_of_another_frame_is_read_and_warned_of_once() -> None:
         assert len(polled.node.warnings) == (second > 2)
     assert polled.fields == {'a': (4.0,)}
     assert "(a; expected 'base', got 'map')" in polled.node.warnings[0]
+
+
+@pytest.mark.parametrize('pacing', list(Pacing))
+def test_what_only_the_newest_counts_of_wakes_nobody_in_realtime(pacing: Pacing) -> None:
+    fields = [joint('a'), joint('b', 'others'), joint('c', 'others')]
+    polled = Polled(fields, [joint('a')], pacing)
+    realtime = pacing is Pacing.REALTIME
+    assert polled.node.unattended == {'joints': False, 'others': realtime}
 
 
 def test_what_nobody_looks_at_does_not_pile_up() -> None:

@@ -125,7 +125,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, path: Path) -> set[tuple[Where, str]]
         (general(reader.path), key)
         for reader in readers
         if general(reader.path) not in CHOSEN
-        for key in reader._asked
+        for key in reader._known
     }
 
 

@@ -35,7 +35,7 @@ def watch() -> EnvironmentWatch:
 def look_until(watch: EnvironmentWatch, begin: float, end: float) -> list[EpisodeStatus]:
     """Look ten times a second, as a recorder does, and return what was declared."""
     count = round((end - begin) * 10)
-    found = [watch.look(at(begin + (i + 1) * 0.1)) for i in range(count)]
+    found = [watch.poll(at(begin + (i + 1) * 0.1)) for i in range(count)]
     return [ending for ending in found if ending is not None]
 
 
@@ -126,7 +126,7 @@ def test_gap_in_steps_of_an_episode_is_counted(steps: list[tuple[str, int]], los
 def test_silence_in_an_episode_is_declared_once_and_signed(
     watch: EnvironmentWatch, state: EpisodeState
 ) -> None:
-    watch.heard(status(state), at(0.0))
+    watch.on_status(status(state), at(0.0))
     assert watch.episode_runs
     assert look_until(watch, 0.0, PATIENCE) == []
     (last,) = look_until(watch, PATIENCE, 5.0)
@@ -144,7 +144,7 @@ def test_silence_in_an_episode_is_declared_once_and_signed(
 def test_silence_outside_an_episode_is_no_ending(
     watch: EnvironmentWatch, state: EpisodeState
 ) -> None:
-    watch.heard(status(state), at(0.0))
+    watch.on_status(status(state), at(0.0))
     assert not watch.episode_runs
     assert look_until(watch, 0.0, 5.0) == []
 
@@ -154,22 +154,22 @@ def test_nobody_heard_yet_is_no_ending(watch: EnvironmentWatch) -> None:
 
 
 def test_each_episode_has_its_own_ending(watch: EnvironmentWatch) -> None:
-    watch.heard(status(episode='one'), at(0.0))
+    watch.on_status(status(episode='one'), at(0.0))
     assert len(look_until(watch, 0.0, 2.0)) == 1
-    watch.heard(status(episode='two'), at(2.0))
+    watch.on_status(status(episode='two'), at(2.0))
     (last,) = look_until(watch, 2.0, 4.0)
     assert last.id.episode_id == 'two'
 
 
 def test_recorder_that_slept_itself_accuses_nobody(watch: EnvironmentWatch) -> None:
-    watch.heard(status(), at(0.0))
+    watch.on_status(status(), at(0.0))
     assert look_until(watch, 0.0, 0.2) == []
-    assert watch.look(at(30.0)) is None
-    watch.heard(status(), at(30.1))
+    assert watch.poll(at(30.0)) is None
+    watch.on_status(status(), at(30.1))
     assert look_until(watch, 30.0, 30.8) == []
 
 
 def test_environment_that_died_while_the_recorder_slept_is_found(watch: EnvironmentWatch) -> None:
-    watch.heard(status(), at(0.0))
+    watch.on_status(status(), at(0.0))
     assert look_until(watch, 0.0, 0.2) == []
     assert len(look_until(watch, 30.0, 32.0)) == 1

@@ -123,5 +123,5 @@ def drafted(*topics: TopicSurvey) -> tuple[str, Contract]:
 def observed(name: str, kind: str, content: list[Any], period: int = SECOND // 10) -> TopicSurvey:
     topic = TopicSurvey(name, kind, TYPES)
     for index, message in enumerate(content):
-        topic.see(message, START + index * period)
+        topic.on_decoded(message, START + index * period)
     return topic

@@ -77,7 +77,7 @@ EPOCH = 1_760_000_000_000_000_000
 COMMAND, STOP = '/cmd_vel', '/emergency_stop'
 
 #: Rules that only a bag with its raw messages can be held against.
-FROM_TOPICS = {rule.id for rule in audit_rule.RULES if rule.raw}
+FROM_TOPICS = {rule.id for rule in audit_rule.RULES if rule.topics}
 
 #: The rules that need the privileged observations and the late evidence beside the steps.
 BESIDE_STEPS = {'truth-withheld', 'execution-measured'}

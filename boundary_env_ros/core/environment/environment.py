@@ -139,13 +139,14 @@ def _on_message(state: EnvironmentState, event: MessageArrived) -> Step:
     if state.setup.contract.is_lockstep:
         arrivals = arrivals.after(event.topic, event.captured, event.count)
     # Transforms come from others than its drivers, too; many messages arrive at one instant.
-    if event.steady != heartbeats.robot and event.topic not in state.setup.contract.tf_topics:
+    newer = heartbeats.robot is None or event.steady > heartbeats.robot
+    if newer and event.topic not in state.setup.contract.tf_topics:
         heartbeats = replace(heartbeats, robot=event.steady)
     return replace(state, arrivals=arrivals, heartbeats=heartbeats), ()
 
 
 def _on_reading(state: EnvironmentState, event: FieldRead) -> Step:
-    return replace(state, buffer=state.buffer.after(event.name, event.reading)), ()
+    return replace(state, buffer=state.buffer.after({event.name: event.reading})), ()
 
 
 def _on_measurement(state: EnvironmentState, event: GroupMeasured) -> Step:

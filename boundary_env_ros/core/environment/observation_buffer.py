@@ -109,21 +109,23 @@ class ObservationBuffer:
         """Return it without all that was seen: another episode begins."""
         return replace(self, latest={}, unmeasured={}, captured=(), frames=())
 
-    def after(self, name: str, reading: Reading) -> ObservationBuffer:
+    def after(self, readings: Mapping[str, Reading]) -> ObservationBuffer:
         """
-        Return it after a reading of a field.
+        Return it after a reading of each of some fields.
 
         One that measured nothing is passed over, and the field ages.
         """
-        spec, values, why = self.fields[name], reading.values, ''
-        infinite = infinite_values(spec)
-        if not is_measured(values, infinite=infinite):
-            names = value_names(spec.source) if len(values) > 1 else ('its value',)
-            why = reading.problem or not_measured(values, names, infinite=infinite)
-        unmeasured = self.unmeasured
-        if why != unmeasured.get(name, ''):
-            unmeasured = {**unmeasured, name: why}
-        latest = self.latest if why else {**self.latest, name: reading}
+        latest, unmeasured = dict(self.latest), self.unmeasured
+        for name, reading in readings.items():
+            spec, values, why = self.fields[name], reading.values, ''
+            infinite = infinite_values(spec)
+            if is_measured(values, infinite=infinite):
+                latest[name] = reading
+            else:
+                names = value_names(spec.source) if len(values) > 1 else ('its value',)
+                why = reading.problem or not_measured(values, names, infinite=infinite)
+            if why != unmeasured.get(name, ''):
+                unmeasured = {**unmeasured, name: why}
         return replace(self, latest=latest, unmeasured=unmeasured)
 
     def without(self, name: str, why: str) -> ObservationBuffer:

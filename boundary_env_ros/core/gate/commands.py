@@ -9,7 +9,7 @@ command is what the robot gets; the rules of the gate work on commands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import math
 from typing import Any
 
@@ -257,9 +257,9 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
     raise TypeError(f'No command is written to such a source (got {group.source}).')
 
 
-def extra_content(group: ActionSpec, message: Any) -> str:
+def extra_content(group: ActionSpec) -> Callable[[Any], str]:
     """
-    Return what a command message says besides the command of its group; empty if nothing.
+    Return what finds the content of a message besides its command, as text; empty if none.
 
     A robot may go by every field. What the gate does not command it leaves at zero, and at no
     rotation.
@@ -267,19 +267,21 @@ def extra_content(group: ActionSpec, message: Any) -> str:
     Parameters
     ----------
     group
-        The group of the action.
-    message
-        Anything with the attributes and slots of the message.
+        The group of the action, of anything with the attributes and slots of its message.
 
     """
     zeros = message_fields(group, (0.0,) * group.size)
-    for path, value in _other_values(message, zeros, ''):
-        if path == 'header.frame_id':
-            if value != group.frame:
-                return f'{path} {value!r} (expected {group.frame!r})'
-        elif not path.startswith('header.') and not _is_default(path, value):
-            return f'{path} {value!r} (expected none, since the contract does not command it)'
-    return ''
+
+    def extra(message: Any) -> str:
+        for path, value in _other_values(message, zeros, ''):
+            if path == 'header.frame_id':
+                if value != group.frame:
+                    return f'{path} {value!r} (expected {group.frame!r})'
+            elif not path.startswith('header.') and not _is_default(path, value):
+                return f'{path} {value!r} (expected none, since the contract does not command it)'
+        return ''
+
+    return extra
 
 
 def _is_default(path: str, value: Any) -> bool:

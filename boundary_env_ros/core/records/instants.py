@@ -15,7 +15,6 @@ In lockstep the world waits for gate and policy, so its clock stands still betwe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from boundary_env_ros.core.records.clock_offsets import offsets_of
@@ -57,7 +56,7 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
         return None if instant is None else instant.ros
 
     def stage(name: str, *pairs: tuple[Stamp | None, Stamp | None]) -> LatencyStage:
-        seconds, crossed = 0.0, Counter[str]()
+        seconds, crossed = 0.0, dict[str, int]()
         for start, end in pairs:
             part = seconds_between(start, end)
             if part is None or start is None or end is None:
@@ -65,8 +64,12 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
             seconds += part
             # Simulated time is one clock for every host.
             if start.host != end.host and start.clock is not Clock.ROS:
-                crossed[start.host] += 1
-                crossed[end.host] -= 1
+                crossed[start.host] = crossed.get(start.host, 0) + 1
+                crossed[end.host] = crossed.get(end.host, 0) - 1
+        if not crossed:
+            return LatencyStage(
+                duration=seconds, clock_offset=0.0, uncertainty=0.0, budget=budget.get(name)
+            )
         # To a host and back, its offset goes in and comes out again, and its error with it.
         times = {host: count for host, count in crossed.items() if count}
         known = times.keys() <= ahead.keys()

@@ -131,27 +131,27 @@ class Transition:
     @property
     def request(self) -> ActionRequest | None:
         """Return the request that the answering decision is on; None if there is none."""
-        return self.answer.request if self.answer else None
+        return answer.request if (answer := self.answer) else None
 
     @property
     def observed(self) -> ClockReading | None:
         """Return when the observation that its action answers, or ``before``, was frozen."""
-        return self.request.observed if self.request else self.opened
+        return request.observed if (request := self.request) else self.opened
 
     @property
     def delivered(self) -> ClockReading | None:
         """Return when the policy had that observation."""
-        return self.request.delivered if self.request else None
+        return request.delivered if (request := self.request) else None
 
     @property
     def requested(self) -> ClockReading | None:
         """Return when the policy sent its action."""
-        return self.request.requested if self.request else None
+        return request.requested if (request := self.request) else None
 
     @property
     def received(self) -> ClockReading | None:
         """Return when the gate had the action."""
-        return self.answer.received if self.answer else None
+        return answer.received if (answer := self.answer) else None
 
     @property
     def held_by(self) -> str:

@@ -129,8 +129,11 @@ class Input:
 
         """
         frame = self.other_frame(message) if self.frames else ''
+        reading = self.read(message)
+        if not (frame or captured or published or arrived):
+            return reading
         return replace(
-            self.read(message),
+            reading,
             captured=captured,
             published=published,
             arrived=arrived,

@@ -153,10 +153,11 @@ def _within(field: str, path: str) -> str:
 
 def stamp_of(message: Message) -> int | None:
     """Return ``header.stamp`` in nanoseconds; None if there is none or it was never set."""
-    # What another calls a header is none.
-    stamp: Message = getattr(getattr(message, 'header', None), 'stamp', None)
-    is_header = hasattr(stamp, 'nanosec')
-    return stamp.sec * NANOSECONDS + stamp.nanosec or None if is_header else None
+    try:
+        stamp = message.header.stamp
+        return stamp.sec * NANOSECONDS + stamp.nanosec or None
+    except AttributeError:
+        return None  # what another calls a header is none
 
 
 def frame_of(message: Message) -> str:

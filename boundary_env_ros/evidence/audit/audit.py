@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 import gc
 from pathlib import Path
@@ -89,14 +89,14 @@ def audit_path(
     path
         The run folder, bag, ``.mcap`` file, or ``.json`` file of one transition.
     contract
-        Contract to hold the record against, under the pacing of the record, instead of the one in
+        Contract to judge the record by, under the pacing of the record, instead of the one in
         the run folder or the bag.
     key
         Public Ed25519 key that the chain of the bag must be signed with; empty: any, or none.
     head
         Head that the chain must have, hexadecimal, as the recorder printed it; empty: any.
     progress
-        Is told how many records were looked at, and of how many.
+        Called with the number of records that were read, and of how many.
 
     Raises
     ------
@@ -127,11 +127,11 @@ def audit_path(
     for piece in run.pieces(auditor.topics, chain.add):
         if chain.before:
             auditor.begins_late()
-        if isinstance(piece, Unreadable):
+        if isinstance(piece, Message):  # most are
+            auditor.message(piece)
+        elif isinstance(piece, Unreadable):
             damaged = True
             auditor.unreadable(piece.place, piece.why)
-        elif isinstance(piece, Message):
-            auditor.message(piece)
         else:
             record = piece.record
             auditor.add(record, piece.log_time)
@@ -151,53 +151,33 @@ def audit_path(
         for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
             auditor.find('index-agrees', mismatch, of)
     damaged = damaged or bool(run.source.tear or run.source.holes)
-    told = check_chain(
-        chain,
-        auditor,
-        topics=[key for key, n in run.source.topics().items() if n and key[1] != CHAIN_TYPE],
-        damaged=damaged,
-        episodes=len(episodes),
-        key=key,
-        head=head,
-    )
+    figures = _check_chain(chain, auditor, run, len(episodes), damaged, key, head)
     report = auditor.report(torn=bool(run.source.tear))
-    return replace(report, chain=told, unlike=run.source.unlike)
+    return replace(report, chain=figures, unlike=run.source.unlike)
 
 
-def check_chain(
+def _check_chain(
     chain: ChainCheck,
     auditor: Auditor,
-    *,
-    topics: Collection[tuple[str, str]],
-    damaged: bool,
+    run: Run,
     episodes: int,
+    damaged: bool,
     key: bytes,
     head: str,
 ) -> Mapping[str, object]:
     """
-    Note where the chain of a bag breaks, and return what is told of it.
+    Note where the chain of a bag breaks, and return its figures.
 
-    Parameters
-    ----------
-    chain
-        The chain, which has followed all messages of the bag.
-    auditor
-        What gets the findings.
-    topics
-        Names and types of the topics that have messages, as the bag sums them up.
-    damaged
-        Whether messages are known to be missing: then what is only missing is no contradiction.
-    episodes
-        Number of episodes that the records of the bag speak of.
-    key, head
-        Public key of the signature and head that the chain must have; empty: any.
-
+    It has followed all messages of the bag, whose records are of so many episodes. Where some are
+    known to be missing, what is only missing is no contradiction.
     """
     chain.finish()
     last = chain.last
     # What the topics are is read from the summary, which no chain covers.
     found = chain.types.items()
-    wrong = found - topics if damaged else found ^ set(topics)
+    counts = run.source.topics().items()
+    topics = {topic for topic, count in counts if count and topic[1] != CHAIN_TYPE}
+    wrong = found - topics if damaged else found ^ topics
     for name, kind in sorted(wrong) if chain.messages else ():
         there, not_there = f'{name} ({kind}) in the summary', 'none there'
         if (name, kind) not in found:
@@ -216,8 +196,7 @@ def check_chain(
             auditor.find('record-unchanged', Mismatch(place, broken.expected, broken.actual))
     if not damaged:
         lacking = _lacking(chain, last)
-        for mismatch in lacking:
-            auditor.find('record-closed', mismatch)
+        auditor.find('record-closed', lacking)
         if episodes < last.episodes and not lacking:
             fewer = Mismatch('record chain', f'{last.episodes} episodes', str(episodes))
             auditor.find('record-unchanged', fewer)

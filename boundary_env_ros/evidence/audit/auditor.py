@@ -10,8 +10,10 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 import sys
+from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
@@ -29,7 +31,6 @@ from boundary_env_ros.core.records.transition import (
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.findings import (
     ALONE,
     AuditReport,
@@ -39,15 +40,14 @@ from boundary_env_ros.evidence.audit.findings import (
     UNDECIDED,
     UNKNOWN,
 )
-from boundary_env_ros.evidence.audit.memory import Agent, answered, DecisionSeries, Half, Holes
 from boundary_env_ros.evidence.audit.raw_messages.raw_auditor import RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.ties import REACH, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import BEHIND, Holes, REACH, Ties
 from boundary_env_ros.evidence.audit.rules import (
     decision_checks,
     observation_checks,
+    record_checks,
     step_checks,
     timing,
-    whole,
 )
 from boundary_env_ros.evidence.audit.rules.audit_rule import (
     AuditRule,
@@ -55,6 +55,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     Check,
     DecisionCheck,
     DecisionLink,
+    link,
     NotChecked,
     RECOMPUTED,
     RULE,
@@ -63,10 +64,10 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     StepContext,
     unlike,
 )
+from boundary_env_ros.evidence.audit.rules.record_checks import Pair
 from boundary_env_ros.evidence.audit.rules.step_checks import UUID
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.record_difference import Mismatch
-from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
+from boundary_env_ros.evidence.record_difference import DecisionsAgain, key_of, Mismatch
 from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record, RECORDS
@@ -74,7 +75,7 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
 
-#: Why something is not known of a step that another record would tell of.
+#: Why something is not known of a step that another record would show.
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
 NO_EVIDENCE = 'the record has no actuation evidence, which may come after its step'
 
@@ -100,6 +101,134 @@ DECISION_CHECKS = tuple(check for check in CHECKS if isinstance(check, DecisionC
 RECORDER = 'boundary_env_ros/msg/RecorderStatus'
 
 
+#: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
+EPISODES, WINDOW, RECENT = 65_536, 1024, 64
+
+Key = tuple[int, int]
+
+#: What comes with another record under the same id.
+StepOrTruth: TypeAlias = Transition | PrivilegedObservation
+
+
+@dataclass(slots=True)
+class DecisionSeries:
+    """The decisions of one gate, as its topic or its steps have them: the first, the last one."""
+
+    first: GateDecision | None = None
+    last: DecisionLink | None = None
+    again: DecisionsAgain | None = None
+
+    def follow(
+        self, decision: GateDecision, place: str, terms: AuditTerms | None, *, direct: bool
+    ) -> DecisionLink:
+        """Take the next one, and return it in their chain."""
+        self.first = self.first or decision
+        self.last = link(self.last, decision, place, terms, direct=direct)
+        return self.last
+
+    def outside(self, steady: int) -> tuple[bool, bool]:
+        """Return whether a steady instant is before the first one, and behind the last one."""
+        first, last = self.first, self.last
+        before = first is not None and steady < first.decided.steady
+        return before, last is None or steady > last.decision.decided.steady
+
+
+@dataclass(slots=True)
+class Agent:
+    """
+    What is remembered of one agent.
+
+    Attributes
+    ----------
+    last, start
+        The last step, and the first one of its episode.
+    status
+        The last state that its environment announced.
+    waiting
+        By episode, the step that the environment was at before the first one came.
+    unpaired
+        Steps without their record of privileged fields, and the other way round, each with the log
+        time of the last record then and its number in the order of both.
+    paired_range
+        Numbers of the first and the last of each kind that have both.
+    leaks
+        What privileged values and observation had in common, for the rule ``truth-withheld``.
+    steps
+        The last step of each episode.
+    first_named, named_steps
+        The first step that the gate names in a decision, and the last one of each episode, with
+        the log time at which it was named first.
+    lost_environments
+        The episodes whose ending others declared, for their environment was dead.
+    in_steps, published
+        The decisions, as its steps and as the topic of its gate have them.
+    only_in_steps, only_published
+        Those that the other one of these two has not had yet.
+    steps_again
+        Its environment and task, run again.
+    after_gap
+        Whether the next decision need not follow the last one directly.
+    recent
+        The last steps.
+    executed, early_evidence
+        The decisions of steps, and evidence of execution whose step has not come yet, with its log
+        time.
+
+    """
+
+    last: Transition | None = None
+    start: Transition | None = None
+    status: EpisodeStatus | None = None
+    waiting: Bounded[str, int] = field(default_factory=Bounded)
+    unpaired: Bounded[StepId, tuple[StepOrTruth, int, int]] = field(default_factory=Bounded)
+    paired_range: dict[type, tuple[int, int]] = field(default_factory=dict)
+    leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
+    steps: Bounded[str, int] = field(default_factory=Bounded)
+    first_named: StepId | None = None
+    named_steps: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
+    lost_environments: Bounded[str, None] = field(default_factory=Bounded)
+    in_steps: DecisionSeries = field(default_factory=DecisionSeries)
+    published: DecisionSeries = field(default_factory=DecisionSeries)
+    steps_again: StepsAgain | None = None
+    after_gap: bool = True
+    recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
+    executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)
+    early_evidence: Bounded[Key, tuple[ActuationEvidence, int]] = field(default_factory=Bounded)
+    only_in_steps: Bounded[Key, tuple[StepId, GateDecision, int]] = field(default_factory=Bounded)
+    only_published: Bounded[Key, GateDecision] = field(default_factory=Bounded)
+
+    def name(self, of: StepId, log_time: int) -> None:
+        """Take note of the step that the gate names in a decision."""
+        self.first_named = self.first_named or of
+        known = self.named_steps.get(of.episode_id)
+        if known is None or of.step > known[0].step:
+            self.named_steps.put(of.episode_id, (of, log_time), EPISODES)
+
+    def last_step(self, episode: str) -> int:
+        """Return the last step that the record has, or the one at which it begins."""
+        first = self.first_named
+        begins = first.step if first is not None and first.episode_id == episode else 0
+        return max(self.steps.get(episode, 0), begins)
+
+    def may_lack(self, of: StepId) -> bool:
+        """Return whether a step may have been on its way when environment or recorder ended."""
+        last, status, name = self.last, self.status, of.episode_id
+        if of.step != self.steps.get(name, -1) + 1:
+            return False
+        if last is not None and last.id.episode_id == name:
+            return not (last.terminated or last.truncated)
+        return name in self.lost_environments or (
+            status is not None and status.id.episode_id == name
+        )
+
+
+def answered(now: Transition, agent: Agent) -> Transition | None:
+    """Return the step whose observation the action of this one answers."""
+    wanted = now.request and (now.id.episode_id, now.request.observed_step)
+    steps = reversed(agent.recent)
+    return next((s for s in steps if (s.id.episode_id, s.id.step) == wanted), None)
+
+
 class Auditor:
     """
     Takes a record piece by piece, in the order in which it was recorded, and keeps what it finds.
@@ -107,7 +236,7 @@ class Auditor:
     Parameters
     ----------
     contract
-        Contract to hold the record against; without it the rules that need one are not applied,
+        Contract to judge the record by; without it the rules that need one are not applied,
         and the report says so.
     task
         Its task, to judge the steps again; without it their rewards are only summed up again.
@@ -161,7 +290,7 @@ class Auditor:
         if contract is not None and topics:
             self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
             if self._recorders:
-                self._raw.ties.told_until = 0
+                self._raw.ties.reported_until = 0
         self._of_another = of_another
         self._terms: AuditTerms | None = None
         if contract is not None:
@@ -175,7 +304,7 @@ class Auditor:
         self._first: Transition | None = None
         self._begin, self._end = sys.maxsize, 0  # the least log time, and the greatest
         self._now = 0  # log time of the last record
-        self._last_word = ''  # of an environment that may not have got to its first step
+        self._last_message = ''  # of an environment that may not have got to its first step
         self._unevidenced = False  # whether a step lacks evidence that may have come later
         self._described: dict[str, str] = {}  # by digest, the node that said it first
         self._found: list[Finding] = []
@@ -183,18 +312,18 @@ class Auditor:
         self._transitions = self._episodes = self._decisions = 0
         # The steps just behind a hole or a gap, and their episodes, each with the log time of a
         # gap that our recorder has to explain; 0: something is known to be missing.
-        self._behind: Bounded[StepId | str, int] = Bounded()
+        self._missing_since: Bounded[StepId | str, int] = Bounded()
         self._gap_until = 0  # log time until which records are behind the last gap
         # What does not fit behind such a gap, with its log time.
-        self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
+        self._undecided: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
         # What the recorder said, at last and before, and how much it has lost.
-        self._spoke = self._spoke_before = self._lost = 0
+        self._reported = self._reported_before = self._lost = 0
         # How many messages it refused that bore no right authentication.
         self._refused = 0
-        self._halves = 0  # steps and records of privileged fields that came
+        self._pair_number = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
         self._not_run: dict[str, None] = {}  # why steps were not run again, or without something
-        self._spared: dict[tuple[str, str], None] = {}
+        self._not_applied: dict[tuple[str, str], None] = {}
 
     def _lacking(self, check: Check) -> str:
         """Return what is missing to make a check; empty if nothing is."""
@@ -202,7 +331,7 @@ class Auditor:
 
     def _lacking_for(self, rule: AuditRule) -> str:
         """Return what is missing to run again, or to look at the raw messages, for a rule."""
-        needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
+        needed = rule.id in RECOMPUTED or (rule.topics and self._has_topics)
         if needed and self._terms is None:
             return self._missing or NO_CONTRACT
         if self._alone:
@@ -213,7 +342,7 @@ class Auditor:
             return NO_CHAIN
         if rule.id == 'step-recomputed' and self._task is None:
             return self._missing or 'the task of the contract is not known'
-        if rule.raw and self._raw is None:
+        if rule.topics and self._raw is None:
             return 'the record has no raw messages'
         return ''
 
@@ -224,12 +353,12 @@ class Auditor:
 
     def message(self, recorded: Message) -> None:
         """Look at the next raw message, of one of :attr:`topics`."""
-        self._came(recorded.log_time)
+        self._on_log_time(recorded.log_time)
         try:
             if recorded.topic in self._recorders:
-                said = recorded.decode()
-                self._refused = max(self._refused, getattr(said, 'refused', 0))
-                self._recorder(said, recorded.log_time)
+                status = recorded.decode()
+                self._refused = max(self._refused, getattr(status, 'refused', 0))
+                self._recorder(status, recorded.log_time)
             if self._raw is not None:
                 self._raw.message(recorded)
         except RecordError as error:
@@ -247,32 +376,34 @@ class Auditor:
             When the recorder had it, nanoseconds; only compared with that of raw messages.
 
         """
-        self._came(log_time)
+        self._on_log_time(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
-            self._look_for_the_beginning(record, log_time)
+            self._detect_late_beginning(record, log_time)
         if isinstance(record, (Transition, GateDecision)):
             if self._of_another or self._recorders:
-                self._look_for_a_gap(record, log_time)
+                self._detect_gap(record, log_time)
             is_damaged = self._holes.reach(log_time)
             if is_damaged or log_time < self._gap_until:
                 before = self._agents[record.id.agent].last
                 # What came between the two may have ended the one before.
                 for step in (record, before or record):
-                    self._is_behind(step.id, 0 if is_damaged or self._of_another else log_time)
+                    self._mark_missing(step.id, 0 if is_damaged or self._of_another else log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
         beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
         if self._terms is not None and isinstance(record, beside):
-            other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
-            self._find_all('one-contract', other, record.id)
+            other = record_checks.other_contract(
+                f'{type(record).__name__}.id', record.id, self._terms
+            )
+            self.find('one-contract', other, record.id)
         if isinstance(record, Transition):
             self._first = self._first or record
             self._close_again(record, self._first)
             self._transition(record, self._first)
         elif isinstance(record, GateDecision):
-            self._sent(record)
+            self._published(record)
         elif isinstance(record, EpisodeStatus):
             self._status(record)
         elif isinstance(record, PrivilegedObservation):
@@ -282,41 +413,36 @@ class Auditor:
         elif isinstance(record, ContractDescription) and len(self._described) < KEPT:
             self._described.setdefault(record.digest, record.node)
 
-    def _is_behind(self, of: StepId, gap: int) -> None:
+    def _mark_missing(self, of: StepId, gap: int) -> None:
         """Note that what is compared with a step, or its episode, is missing since a gap, or 0."""
         for place in (of, of.episode_id):
-            known = self._behind.get(place, gap)
-            self._behind.put(place, max(known, gap) if known and gap else 0, memory.EPISODES)
-
-    def _gap_before(self, rule: str, of: StepId | None) -> int | None:
-        """Return the gap that what is compared may be missing in; None if it must be there."""
-        place = of.episode_id if of is not None and rule == 'index-agrees' else of
-        return None if place is None else self._behind.get(place)
+            known = self._missing_since.get(place, gap)
+            self._missing_since.put(place, max(known, gap) if known and gap else 0, EPISODES)
 
     def _recorder(self, status: object, log_time: int) -> None:
         """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
-        self._spoke_before, self._spoke = self._spoke, log_time
+        self._reported_before, self._reported = self._reported, log_time
         self._lost = max(self._lost, getattr(status, 'lost', 0))
         if self._raw is not None:
             self._raw.ties.lost = self._lost or len(getattr(status, 'uncounted', ()))
-            self._raw.ties.told_until = self._spoke_before
-        for _ in range(len(self._doubts)):
-            self._judge(*self._doubts.popleft())
+            self._raw.ties.reported_until = self._reported_before
+        for _ in range(len(self._undecided)):
+            self._judge(*self._undecided.popleft())
 
     def _judge(self, gap: int | None, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         """Take what does not fit for broken, unless something is missing that it goes by."""
-        if gap is None or (gap and not self._lost and gap < self._spoke_before):
-            self._note(rule, mismatch, of)
-        elif gap and not self._lost and len(self._doubts) < memory.WINDOW:
-            self._doubts.append((gap, rule, mismatch, of))
+        if gap is None or (gap and not self._lost and gap < self._reported_before):
+            self._add_finding(rule, mismatch, of)
+        elif gap and not self._lost and len(self._undecided) < WINDOW:
+            self._undecided.append((gap, rule, mismatch, of))
         else:
             self._lacking_of[rule] += 1
 
-    def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
+    def _detect_late_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
         """
         Take what came before the record for missing, if it begins in the middle of an episode.
 
-        So does a slice of a run, or a recorder that came late. Nothing in it can tell of a step
+        So does a slice of a run, or a recorder that came late. Nothing in it can name a step
         before its first one; where something does, steps were taken out, or another recorder
         dropped them, which does not say so.
         """
@@ -325,26 +451,26 @@ class Auditor:
             return
         if isinstance(record, EpisodeStatus):
             if log_time > begin + LATE:
-                agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
+                agent.waiting.known(record.id.episode_id, lambda: record.id.step, EPISODES)
             return
         known = agent.waiting.get(record.id.episode_id, record.id.step)
         if record.id.step == 0:
             return
         begins_late = self._of_another or record.id.step <= known + 1
-        for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
+        for step in range(max(0, record.id.step - WINDOW), record.id.step + 1):
             # What our recorder was there for, and has not, it says that it lost.
-            self._is_behind(replace(record.id, step=step), 0 if begins_late else log_time)
+            self._mark_missing(replace(record.id, step=step), 0 if begins_late else log_time)
         if begins_late:
             self.begins_late()
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
 
-    def _look_for_a_gap(self, record: Transition | GateDecision, log_time: int) -> None:
+    def _detect_gap(self, record: Transition | GateDecision, log_time: int) -> None:
         """Take what a recorder dropped for missing, if the numbers have a gap there."""
         agent, of = self._agents[record.id.agent], record.id
         before: Transition | GateDecision | None = agent.last
         if isinstance(record, GateDecision):
-            before = None if agent.sent.last is None else agent.sent.last.decision
+            before = None if agent.published.last is None else agent.published.last.decision
             dropped = before is not None and record.sequence > before.sequence + 1
         elif before is not None and before.id.episode_id == of.episode_id:
             dropped = of.step > before.id.step + 1
@@ -352,17 +478,17 @@ class Auditor:
             dropped = of.step > 0 or not self._ended(agent)
         if before is None or not dropped:
             return
-        self._gap_until = log_time + memory.BEHIND
+        self._gap_until = log_time + BEHIND
         first = before.id.step
-        missing = [(of, first, min(of.step, first + memory.WINDOW))]
+        missing = [(of, first, min(of.step, first + WINDOW))]
         if before.id.episode_id != of.episode_id:
             missing = [
-                (before.id, first, first + memory.RECENT),
-                (of, 0, min(of.step, memory.WINDOW)),
+                (before.id, first, first + RECENT),
+                (of, 0, min(of.step, WINDOW)),
             ]
         for id_, begin, end in missing:
             for step in range(begin, end + 1):
-                self._is_behind(replace(id_, step=step), 0 if self._of_another else log_time)
+                self._mark_missing(replace(id_, step=step), 0 if self._of_another else log_time)
         if self._of_another:  # Ours says what it lost.
             gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
             self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
@@ -371,14 +497,14 @@ class Auditor:
         """Take what came before the record for missing: it is a slice of a run."""
         self._holes.begin_at(self._begin)
 
-    def _came(self, log_time: int) -> None:
+    def _on_log_time(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
         self._begin, self._end = min(self._begin, log_time), max(self._end, log_time)
         self._holes.fill(log_time)
 
     def cannot_check(self, rule: str, why: str) -> None:
         """Note that a rule could not be applied."""
-        self._spared[rule, why] = None
+        self._not_applied[rule, why] = None
 
     def lacks(self, rule: str) -> None:
         """Note that a rule is broken only where the record is damaged."""
@@ -389,14 +515,19 @@ class Auditor:
         self.find('record-complete', Mismatch(place, 'a whole record', why))
 
     def find(
-        self, rule: str, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
+        self,
+        rule: str,
+        found: Mismatch | Iterable[Mismatch],
+        of: StepId | None = None,
+        *,
+        near: bool = False,
     ) -> None:
         """
-        Note a finding; of each rule only the first few are kept, the others counted.
+        Note findings; of each rule only the first few are kept, the others counted.
 
         Parameters
         ----------
-        rule, mismatch
+        rule, found
             The rule, and where it is not kept.
         of
             The step; None if it is about the record as a whole.
@@ -405,38 +536,24 @@ class Auditor:
             itself, its bounds, limits and emergency stop, is excused behind no hole.
 
         """
-        gap = self._gap_before(rule, of) if near or RULE[rule].near else None
-        self._judge(gap, rule, mismatch, of)
+        for mismatch in (found,) if isinstance(found, Mismatch) else found:
+            gap = None
+            if of is not None and (near or RULE[rule].near):
+                # What is compared may be missing in a gap; else it must be there.
+                gap = self._missing_since.get(of.episode_id if rule == 'index-agrees' else of)
+            self._judge(gap, rule, mismatch, of)
 
-    def _note(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
+    def _add_finding(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         if rule not in OF_THE_BAG and self._unlike().unknown:
             self.cannot_check(rule, UNKNOWN)
             return
         self._counts[rule] += 1
         if self._counts[rule] > KEPT:
             return
-        self._found.append(
-            Finding(
-                rule=rule,
-                agent=of.agent if of else '',
-                episode=of.episode_id if of else '',
-                step=of.step if of else None,
-                field=mismatch.field,
-                expected=mismatch.expected,
-                actual=mismatch.actual,
-            )
-        )
-
-    def _find_all(
-        self,
-        rule: str,
-        found: Iterable[Mismatch],
-        of: StepId | None = None,
-        *,
-        near: bool = False,
-    ) -> None:
-        for mismatch in found:
-            self.find(rule, mismatch, of, near=near)
+        step: dict[str, Any] = {}
+        if of is not None:
+            step = {'agent': of.agent, 'episode': of.episode_id, 'step': of.step}
+        self._found.append(Finding(rule=rule, **step, **asdict(mismatch)))
 
     def report(self, *, torn: bool = False) -> AuditReport:
         """
@@ -450,33 +567,33 @@ class Auditor:
         """
         if self._raw is not None:
             # It ended before its recorder could say whether something was lost.
-            self._raw.ties.lost = self._raw.ties.lost or len(self._doubts)
+            self._raw.ties.lost = self._raw.ties.lost or len(self._undecided)
             self._raw.finish()
         if self._refused:
             none = Mismatch('recorder_status.refused', '0', str(self._refused))
             self.find('authentic', none)
         if self._first is None and not (torn or 'record-complete' in self._counts):
-            nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
+            nothing = Mismatch('record', 'at least one transition', f'none{self._last_message}')
             self.find('record-closed', nothing)
         if self._first is not None:
             for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
-                self._find_all('one-contract', found)
-        self._spared |= {('step-recomputed', why): None for why in self._not_run}
+                self.find('one-contract', found)
+        self._not_applied |= {('step-recomputed', why): None for why in self._not_run}
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
             if not torn:
-                self._look_at_named(agent)
-            while agent.only_carried:
-                self._not_sent(agent, *agent.only_carried.popitem(last=False)[1])
-            while agent.ahead and not torn:
-                self._unexplained(agent, *agent.ahead.popitem(last=False)[1])
-            while agent.halves:
-                self._half(*agent.halves.popitem(last=False)[1])
-        while self._doubts:
-            self._lacking_of[self._doubts.popleft()[1]] += 1
+                self._check_named_steps(agent)
+            while agent.only_in_steps:
+                self._check_unpublished(agent, *agent.only_in_steps.popitem(last=False)[1])
+            while agent.early_evidence and not torn:
+                self._check_unexplained(agent, *agent.early_evidence.popitem(last=False)[1])
+            while agent.unpaired:
+                self._check_unpaired(*agent.unpaired.popitem(last=False)[1])
+        while self._undecided:
+            self._lacking_of[self._undecided.popleft()[1]] += 1
         if self._unevidenced and not self._has_evidence:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -495,10 +612,10 @@ class Auditor:
             lacking=dict(self._lacking_of),
         )
 
-    def _look_at_named(self, agent: Agent) -> None:
+    def _check_named_steps(self, agent: Agent) -> None:
         """Ask for the steps that the gate had named, as far as they must have come."""
         has_later = False
-        for name, (named, since) in reversed(agent.named.items()):
+        for name, (named, since) in reversed(agent.named_steps.items()):
             last = agent.last_step(name)
             if named.step > last + 1 and not has_later and since > self._end - REACH:
                 self._lacking_of['steps-in-order'] += 1
@@ -506,14 +623,14 @@ class Auditor:
                 expected = f'every step up to {named.step}, which the gate had heard of'
                 fewer = Mismatch('id.step', expected, f'none behind step {last}')
                 # No later step would have made a recorder count what it lost.
-                is_told = has_later and not self._lost
+                is_fatal = has_later and not self._lost
                 self.find(
-                    'steps-in-order' if is_told else 'record-closed', fewer, named, near=True
+                    'steps-in-order' if is_fatal else 'record-closed', fewer, named, near=True
                 )
             has_later = has_later or name in agent.steps
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
-        found = dict(self._spared)
+        found = dict(self._not_applied)
         for check in CHECKS:
             found[check.rule, self._lacking(check)] = None
         for rule in RULES:
@@ -531,16 +648,18 @@ class Auditor:
         reopened = begins and now.id.episode_id in agent.steps
         if begins:
             self._episodes += not reopened
-            if last is not None:
-                self._leave(agent, last)
+            if last is not None and not self._ended(agent):
+                end = 'an ending before the next episode begins'
+                none = Mismatch('terminated, truncated', end, 'neither')
+                self.find('episode-ended', none, last.id)
             agent.start = now
-            agent.fresh = True
+            agent.after_gap = True
         links = []
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
-            place, direct = f'decisions[{i}]', not agent.fresh
-            links.append(agent.carried.follow(decision, place, self._terms, direct=direct))
-            agent.fresh = False
+            place, direct = f'decisions[{i}]', not agent.after_gap
+            links.append(agent.in_steps.follow(decision, place, self._terms, direct=direct))
+            agent.after_gap = False
         context = StepContext(
             now=now,
             first=first,
@@ -554,39 +673,30 @@ class Auditor:
         )
         of = now.id
         for check in self._step_checks:
-            for mismatch in check.look(context):
-                self.find(check.rule, mismatch, of, near=check.near)
+            self.find(check.rule, check.function(context), of, near=check.near)
         for each in links:
             self._decisions += 1
             # What the gate published is looked at in the chain of all that it published.
-            published = self._match_carried(agent, now.id, each.decision)
+            published = self._match_published(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             if not published:
-                self._decide_again(agent.carried, each.decision)
+                self._decide_again(agent.in_steps, each.decision)
             key = key_of(each.decision)
-            agent.executed.put(key, (each.decision, now), memory.WINDOW)
-            ahead = agent.ahead.pop(key, None)
-            if ahead is not None:
-                self._compare_evidence(ahead[0], each.decision, now)
+            agent.executed.put(key, (each.decision, now), WINDOW)
+            early = agent.early_evidence.pop(key, None)
+            if early is not None:
+                self._compare_evidence(early[0], each.decision, now)
         agent.last = now
-        agent.steps.put(
-            of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), memory.EPISODES
-        )
-        self._look_for_leaks(agent, now)
+        agent.steps.put(of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), EPISODES)
+        self._find_leaks(agent, now)
         if not (self._has_evidence or self._terms is None or self._alone):
             answer = None if now.actuated is not None else now.answer
-            if answer is not None and whole.shows(answer, self._terms.contract):
+            if answer is not None and record_checks.shows(answer, self._terms.contract):
                 self._unevidenced = True
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
-            self._find_all('instants-in-order', whole.told_early(agent.status, now), of)
-
-    def _leave(self, agent: Agent, last: Transition) -> None:
-        """Go on to another episode."""
-        if not self._ended(agent):
-            end = 'an ending before the next episode begins'
-            self.find('episode-ended', Mismatch('terminated, truncated', end, 'neither'), last.id)
+            self.find('instants-in-order', record_checks.announced_early(agent.status, now), of)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:
@@ -594,7 +704,7 @@ class Auditor:
         last, status = agent.last, agent.status
         if last is None or last.terminated or last.truncated:
             return True
-        if last.id.episode_id in agent.bereft:
+        if last.id.episode_id in agent.lost_environments:
             return True  # the next one may be announced before it has a step
         return (
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
@@ -624,9 +734,7 @@ class Auditor:
 
     def _check_link(self, one: DecisionLink, of: StepId, checks: Sequence[Check]) -> None:
         for check in checks:
-            for found in check.look(one):
-                placed = replace(found, field=f'{one.place}.{found.field}')
-                self.find(check.rule, placed, of, near=check.near)
+            self.find(check.rule, _placed(one.place, check.function(one)), of, near=check.near)
 
     def _decide_again(self, decisions: DecisionSeries, decision: GateDecision) -> None:
         """Note where a decision is not what follows from its inputs, or from the ones before."""
@@ -641,48 +749,50 @@ class Auditor:
             self.find(rule, Mismatch(place, 'what can be decided again', why), decision.id)
             return
         for first, near in ((found.from_before, True), (found.differs, False)):
-            if first is not None:
-                placed = replace(first, field=f'{place}.{first.field}')
-                self.find(rule, placed, decision.id, near=near)
+            self.find(rule, _placed(place, [first]), decision.id, near=near)
 
-    def _sent(self, decision: GateDecision) -> None:
+    def _published(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
         agent = self._agents[decision.id.agent]
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
-        one = agent.sent.follow(decision, place, self._terms, direct=decision.sequence != 1)
+        one = agent.published.follow(decision, place, self._terms, direct=decision.sequence != 1)
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
             agent.name(decision.id, self._now)
         self._check_link(one, decision.id, self._checks)
-        self._decide_again(agent.sent, decision)
-        carried = agent.only_carried.pop(key_of(decision), None)
-        if carried is not None:
-            self._compare_decision(carried[0], carried[1], decision)
+        self._decide_again(agent.published, decision)
+        in_step = agent.only_in_steps.pop(key_of(decision), None)
+        if in_step is not None:
+            self._compare_decision(in_step[0], in_step[1], decision)
             return
-        agent.only_sent.put(key_of(decision), decision, memory.WINDOW)
+        agent.only_published.put(key_of(decision), decision, WINDOW)
 
-    def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
+    def _match_published(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
         """Return whether the gate has published a decision of a step."""
         key = key_of(decision)
-        sent = agent.only_sent.pop(key, None)
-        if sent is not None:
-            return self._compare_decision(of, decision, sent)
-        forgotten = agent.only_carried.put(key, (of, decision, self._now), memory.WINDOW)
+        published = agent.only_published.pop(key, None)
+        if published is not None:
+            return self._compare_decision(of, decision, published)
+        forgotten = agent.only_in_steps.put(key, (of, decision, self._now), WINDOW)
         if forgotten is not None:
-            self._not_sent(agent, *forgotten)
+            self._check_unpublished(agent, *forgotten)
         return False
 
-    def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
-        found = list(decision_checks.wrong_decision(carried, sent))
-        self._find_all('as-published', found, of)
+    def _compare_decision(
+        self, of: StepId, in_step: GateDecision, published: GateDecision
+    ) -> bool:
+        found = list(decision_checks.wrong_decision(in_step, published))
+        self.find('as-published', found, of)
         return not found
 
-    def _not_sent(self, agent: Agent, of: StepId, decision: GateDecision, log_time: int) -> None:
+    def _check_unpublished(
+        self, agent: Agent, of: StepId, decision: GateDecision, log_time: int
+    ) -> None:
         """Look at a decision of a step that the gate did not publish."""
-        if agent.sent.first is None:
-            return  # told as a topic that is missing
-        before, behind = agent.sent.outside(decision.decided.steady)
+        if agent.published.first is None:
+            return  # reported as a topic that is missing
+        before, behind = agent.published.outside(decision.decided.steady)
         if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
             self._lacking_of['as-published'] += 1
             return
@@ -695,48 +805,48 @@ class Auditor:
     def _status(self, status: EpisodeStatus) -> None:
         agent = self._agents[status.id.agent]
         if agent.last is not None and status.id.episode_id:
-            found = whole.changed_status(status, agent.status, agent.last)
-            self._find_all('episode-constant', found, status.id)
+            found = record_checks.changed_status(status, agent.status, agent.last)
+            self.find('episode-constant', found, status.id)
         if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
         agent.status = status
         if status.message:
-            self._last_word = f': {status.message}'
+            self._last_message = f': {status.message}'
         if status.state.over and status.ending == endings.ENVIRONMENT_LOST:
-            agent.bereft.put(status.id.episode_id, None, memory.EPISODES)
+            agent.lost_environments.put(status.id.episode_id, None, EPISODES)
         self._compare_ending(status, agent)
 
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
         if agent.last is not None:
-            found = whole.wrong_ending(status, agent.last)
-            self._find_all('ending-declared', found, agent.last.id)
+            found = record_checks.wrong_ending(status, agent.last)
+            self.find('ending-declared', found, agent.last.id)
 
-    def _look_for_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
+    def _find_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
         """Compare a step and its record of privileged fields, whichever came first."""
         if self._alone or (self._terms is not None and not self._terms.contract.privileged):
             return
-        self._halves += 1
-        other, _, number = agent.halves.pop(record.id, (None, 0, 0))
+        self._pair_number += 1
+        other, _, number = agent.unpaired.pop(record.id, (None, 0, 0))
         if isinstance(record, Transition) and isinstance(other, PrivilegedObservation):
             step, truth = record, other
         elif isinstance(record, PrivilegedObservation) and isinstance(other, Transition):
             step, truth = other, record
         else:
-            most = memory.WINDOW if PrivilegedObservation in self._began else memory.RECENT
-            forgotten = agent.halves.put(record.id, (record, self._now, self._halves), most)
+            most = WINDOW if PrivilegedObservation in self._began else RECENT
+            forgotten = agent.unpaired.put(record.id, (record, self._now, self._pair_number), most)
             if forgotten is not None:
-                self._half(*forgotten)
+                self._check_unpaired(*forgotten)
             return
-        for cls, at in ((type(record), self._halves), (type(other), number)):
-            agent.whole[cls] = agent.whole.get(cls, (at, at))[0], at
+        for cls, at in ((type(record), self._pair_number), (type(other), number)):
+            agent.paired_range[cls] = agent.paired_range.get(cls, (at, at))[0], at
         if self._raw is not None:
             self._raw.privileged(truth, step)
-        self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
+        self.find('truth-withheld', record_checks.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged
-            found = whole.frozen_otherwise(truth.fields, specs, step.closed)
-            self._find_all('step-recomputed', found, step.id)
+            found = record_checks.frozen_otherwise(truth.fields, specs, step.closed)
+            self.find('step-recomputed', found, step.id)
 
     def _lack(self, log_time: int) -> str:
         """Return why records about then may be missing in the middle; empty if none may be."""
@@ -759,25 +869,25 @@ class Auditor:
             are found, and end, one after another.
 
         """
-        # A recorder tells what it lost by the number of the next one: behind the last is none.
+        # A recorder counts what it lost by the number of the next one: behind the last is none.
         return behind or (before and log_time < self._began.get(other, 0) + REACH)
 
-    def _half(self, half: Half, log_time: int, number: int) -> None:
+    def _check_unpaired(self, one: StepOrTruth, log_time: int, number: int) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""
-        agent = self._agents[half.id.agent]
-        other: type[Half] = Transition
-        if isinstance(half, Transition):
+        agent = self._agents[one.id.agent]
+        other: type[StepOrTruth] = Transition
+        if isinstance(one, Transition):
             other = PrivilegedObservation
-            if half.reset is not None and half.truncated:
+            if one.reset is not None and one.truncated:
                 return  # A reset that failed has shown nothing.
             if other not in self._began and self._terms is not None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
-        elif agent.may_lack(half.id):
+        elif agent.may_lack(one.id):
             return
         if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
-            return  # The recorder heard of the other topic only later.
+            return  # The recorder knew the other topic only later.
         none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
-        first, last = agent.whole.get(type(half), none)
+        first, last = agent.paired_range.get(type(one), none)
         on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)
         lack = self._lack(log_time)
         if lack and self._raw is not None:
@@ -787,13 +897,13 @@ class Auditor:
         else:
             expected = 'a step, and what is for it, under one id'
             none_of_it = Mismatch('privileged', expected, 'one of them')
-            self.find('truth-withheld', none_of_it, half.id, near=True)
+            self.find('truth-withheld', none_of_it, one.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
-        self._look_for_leaks(self._agents[record.id.agent], record)
+        self._find_leaks(self._agents[record.id.agent], record)
         if self._terms is not None:
-            found = whole.wrong_privileged(record, self._terms)
-            self._find_all('fields-as-contract', found, record.id)
+            found = record_checks.wrong_privileged(record, self._terms)
+            self.find('fields-as-contract', found, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
@@ -804,19 +914,19 @@ class Auditor:
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        forgotten = agent.ahead.put(key, (evidence, self._now), memory.WINDOW)
+        forgotten = agent.early_evidence.put(key, (evidence, self._now), WINDOW)
         if forgotten is not None:
-            self._unexplained(agent, *forgotten)
+            self._check_unexplained(agent, *forgotten)
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
     ) -> None:
-        found = whole.wrong_evidence(evidence, decision, step)
-        self._find_all('execution-measured', found, step.id, near=True)
+        found = record_checks.wrong_evidence(evidence, decision, step)
+        self.find('execution-measured', found, step.id, near=True)
 
-    def _unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
+    def _check_unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
-        before, behind = agent.carried.outside(evidence.commanded.steady)
+        before, behind = agent.in_steps.outside(evidence.commanded.steady)
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
@@ -828,3 +938,8 @@ class Auditor:
         place = f'evidence for decision {evidence.decision_sequence}'
         none = Mismatch(place, 'a decision of a step, commanded at that instant', 'none')
         self.find('execution-measured', none, evidence.id, near=True)
+
+
+def _placed(place: str, found: Iterable[Mismatch | None]) -> Iterator[Mismatch]:
+    """Yield what was found in a decision, with the place of the decision."""
+    return (replace(one, field=f'{place}.{one.field}') for one in found if one is not None)

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit found, and how it is told."""
+"""What an audit found, its outcome, and both as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itertools import chain
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.evidence.audit.rules.audit_rule import NotChecked, RULE, Severity
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.terminal import one_line
+from boundary_env_ros.terminal import many, one_line
 
 Plain = dict[str, object]
 
@@ -23,7 +23,7 @@ EXCUSED_SHARE = 0.05
 #: The kinds of checks that are of records of the boundary itself: without them it is incomplete.
 OWN = frozenset({'requests', 'privileged'})
 
-#: Why there is no contract to hold a record against.
+#: Why there is no contract to judge a record by.
 NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
 
 #: Why one transition shows nothing of the gate.
@@ -32,7 +32,7 @@ UNDECIDED = (
     'the run, or another step'
 )
 
-#: Why one transition cannot be held against more than itself and the contract.
+#: Why one transition cannot be compared with more than itself and the contract.
 ALONE = (
     'what only a run shows: the steps before and after, the reward by the task, the raw messages '
     'and their chain; audit the run'
@@ -108,10 +108,10 @@ class Finding:
         return RULE[self.rule].severity
 
     def __str__(self) -> str:
-        return f'{self.severity.value} {self.rule}: {self.told}'
+        return f'{self.severity.value} {self.rule}: {self.text}'
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Return place, expectation and what came, as one line."""
         place = [
             f'episode {self.episode}' if self.episode else '',
@@ -141,12 +141,12 @@ class AuditReport:
     transitions, episodes, decisions
         How many were looked at.
     contract, digest
-        Name and version, and digest, of the contract that the record was held against; empty if
+        Name and version, and digest, of the contract that the record was judged by; empty if
         none was known.
     not_checked
         Rules that could not be applied, or not to all of the record, each with the reason.
     from_topics
-        How many measurements, fields, commands ... were held against a raw message.
+        How many measurements, fields, commands ... were compared with a raw message.
     excused
         By the name of the excuse: how many of each kind of check were excused by it.
     asked
@@ -229,8 +229,8 @@ class AuditReport:
 
     def _lines(self) -> Iterator[str]:
         size = (
-            f'{_many(self.transitions, "transition")} of {_many(self.episodes, "episode")}, '
-            f'{_many(self.decisions, "decision")} of the gate'
+            f'{many(self.transitions, "transition")} of {many(self.episodes, "episode")}, '
+            f'{many(self.decisions, "decision")} of the gate'
         )
         outcome = self.outcome
         found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
@@ -279,7 +279,7 @@ class AuditReport:
             yield f'{rule.severity.value} {name}' + (f' ({times} times)' if times > 1 else '')
             yield f'  Rule: {rule.sentence}'
             for finding in shown[:_SHOWN]:
-                yield f'  - {finding.told}'
+                yield f'  - {finding.text}'
             if times > _SHOWN:
                 yield f'  - and {times - min(_SHOWN, len(shown))} more'
             yield f'  Fix: {rule.way_out}'
@@ -314,7 +314,3 @@ class AuditReport:
 
 _SHOWN = 3
 _NAMED = 16
-
-
-def _many(count: int, noun: str) -> str:
-    return f'{count} {noun}' + ('' if count == 1 else 's')

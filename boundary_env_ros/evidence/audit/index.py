@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The index of a run folder, held against the records that it is an index of."""
+"""The index of a run folder, compared with the records that it is an index of."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class IndexCheck:
             return
         key = record.id.episode_id, record.id.agent
         clients = self._clients.setdefault(key, set())
-        told = record if isinstance(record, EpisodeStatus) else status_of(record)
-        if told.state.over and told.stamp is not None:
-            at = told.stamp.ros.nanoseconds
+        status = record if isinstance(record, EpisodeStatus) else status_of(record)
+        if status.state.over and status.stamp is not None:
+            at = status.stamp.ros.nanoseconds
             messages, first, last = self._endings.get(key, (set(), at, at))
-            self._endings[key] = {*messages, told.message}, min(first, at), max(last, at)
+            self._endings[key] = {*messages, status.message}, min(first, at), max(last, at)
         # As for the recorder, the first ending stands.
         with suppress(RecordError):
             if isinstance(record, EpisodeStatus):
@@ -78,7 +78,7 @@ class IndexCheck:
 
     def _label(self, label: EpisodeLabel) -> None:
         key = label.id.episode_id, label.id.agent
-        # As the recorder: one on an episode that nothing has told of is not kept.
+        # As the recorder: one on an episode that nothing else names is not kept.
         if key in self._made.rows:
             self._labels.setdefault(key, {})[label] = None
 
@@ -105,8 +105,8 @@ class IndexCheck:
             known = None if row is None else row.labels
             for label in self._labels.get(key, ()):
                 if known is not None and label not in known:
-                    told = f'the label {label.label.name} by {label.user!r}, as in the records'
-                    yield self._differs(told, 'none of it'), last
+                    expected = f'the label {label.label.name} by {label.user!r}, as in the records'
+                    yield self._differs(expected, 'none of it'), last
             if row is not None:
                 compare = self._ending if last is None else self._row
                 for mismatch in compare(row, made, torn=torn):
@@ -118,10 +118,10 @@ class IndexCheck:
 
     def _ending(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
         if made.done:
-            if _told(row) != _told(made) and not _is_lost(row, made):
-                yield self._differs(_told(made), _told(row))
+            if _ending_text(row) != _ending_text(made) and not _is_lost(row, made):
+                yield self._differs(_ending_text(made), _ending_text(row))
         elif row.success and not torn:
-            yield self._differs('an ending in the records', _told(row))
+            yield self._differs('an ending in the records', _ending_text(row))
         if row.step_count < made.step_count or (row.step_count > made.step_count and not torn):
             yield self._differs(f'{made.step_count} steps', str(row.step_count))
 
@@ -141,9 +141,9 @@ class IndexCheck:
             ('environment', row.environment, {self._contract}),
             ('interventions', row.interventions, {made.interventions}),
         )
-        for name, told, known in facts:
-            if told not in known:
-                yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(told))
+        for name, indexed, known in facts:
+            if indexed not in known:
+                yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(indexed))
         if row.rewarded != made.rewarded and not torn:
             yield self._differs(f'rewards up to step {made.rewarded}', str(row.rewarded))
         if made.done and not torn and not _is_lost(row, made):
@@ -155,7 +155,7 @@ class IndexCheck:
             yield self._differs(f'a return of {number(total)}', number(returned))
 
     def _ended(self, row: EpisodeRow, made: EpisodeRow) -> Iterator[Mismatch]:
-        """Yield where the row has its ending of none of the statuses and steps that tell of it."""
+        """Yield where the row has its ending of none of the statuses and steps that have it."""
         state, (messages, first, last) = row.state, self._endings[made.key]
         if state.id.step != made.state.id.step:
             yield self._differs(f'an ending at step {made.state.id.step}', str(state.id.step))
@@ -174,7 +174,7 @@ def _is_lost(row: EpisodeRow, made: EpisodeRow) -> bool:
     return made.done and row.ending == made.ending == ENVIRONMENT_LOST
 
 
-def _told(row: EpisodeRow) -> str:
+def _ending_text(row: EpisodeRow) -> str:
     if not row.done:
         return 'no ending'
     return f'{row.ending_kind.lower()} by {row.declared_by!r} for {row.ending!r}'

@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.run_files import Progress, Run
 #: Chance of any false alarm over all tests.
 ALPHA = 0.05
 
-# Tests of a usual comparison: so many episodes as they need are told before it is known.
+# Tests of a usual comparison: an error names as many episodes as they need.
 _USUAL = 18
 
 
@@ -51,7 +51,7 @@ def compare_paths(
     clients
         Of A and of B, whose episodes; empty: those of all clients.
     progress
-        Is told how many records of A, and then of B, were read, and of how many.
+        Called with the number of records of A, and then of B, that were read, and of how many.
 
     Raises
     ------
@@ -86,13 +86,8 @@ def compare(a: ComparedRun, b: ComparedRun, *, agent: str) -> Comparison:
         if a.contract.pacing is not b.contract.pacing:
             kept = [[_without_latency(values) for values in side] for side in kept]
             untested['latency'] = 'in lockstep the world waits, as on one of the sides'
-        findings, others = findings_of(
-            kept[0],
-            kept[1],
-            deals,
-            alpha=ALPHA,
-            units=units_of(a.contract),
-        )
+        units = units_of(a.contract)
+        findings, others = findings_of(kept[0], kept[1], deals, alpha=ALPHA, units=units)
         untested |= others
         obstacles += _too_weak(deals, len(findings))
     return Comparison(
@@ -155,10 +150,10 @@ def _pooled(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
         origins = zip(*{episode.of.origin for episode in side.episodes}, strict=True)
         for name, values in zip(Origin._fields, origins, strict=False):
             if len(set(values)) > 1:
-                told = ', '.join(sorted(str(value or 'none') for value in set(values)))
+                found = ', '.join(sorted(str(value or 'none') for value in set(values)))
                 yield (
                     f'{side.name} has episodes of more than one {name.replace("_", " ")} '
-                    f'(expected one, got {told}). Name one client with --clients, or compare '
+                    f'(expected one, got {found}). Name one client with --clients, or compare '
                     'them as runs of their own.'
                 )
 
@@ -211,8 +206,8 @@ def _notes(a: ComparedRun, b: ComparedRun) -> Iterator[str]:
             yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
     options = [sorted({episode.options for episode in side.episodes}) for side in (a, b)]
     if options[0] != options[1]:
-        told = [', '.join(text or 'none' for text in some) for some in options]
-        yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
+        found = [', '.join(text or 'none' for text in some) for some in options]
+        yield f'Episodes were begun with other options: {found[0]} in A, {found[1]} in B.'
 
 
 def _episodes(count: int) -> str:

@@ -146,7 +146,7 @@ class Deals:
         # As standard errors go: else a quantity that few episodes have would outshout the others.
         unit = np.where(varies, scale / np.sqrt(count), np.inf)
         most = (np.abs(np.where(varies, dealt, 0.0)) / unit).max(axis=1)
-        # What the order of a sum makes of equal numbers must not tell them apart.
+        # What the order of a sum makes of equal numbers must not distinguish them.
         slack = _TIE + _ROUNDING * greatest / unit
         each = np.array(
             [self._share(most, abs(d) / u - s) for d, u, s in zip(found, unit, slack, strict=True)]

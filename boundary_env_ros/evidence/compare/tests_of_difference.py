@@ -21,6 +21,10 @@ Array = npt.NDArray[np.float64]
 _ABSENT = ('rates.reasons', 'outcome.endings', 'outcome.reward_terms')
 
 
+#: What a quantity has of the test of its family.
+_NUMBERS = ('first', 'second', 'difference', 'low', 'high')
+
+
 def findings_of(
     first: Sequence[Values],
     second: Sequence[Values],
@@ -99,11 +103,7 @@ def _finding(
         Quantity(
             label=label,
             unit=units.get(label, ''),
-            first=float(tested.first[i]),
-            second=float(tested.second[i]),
-            difference=float(tested.difference[i]),
-            low=float(tested.low[i]),
-            high=float(tested.high[i]),
+            **{name: float(getattr(tested, name)[i]) for name in _NUMBERS},
             p=float(tested.each[i]),
             size=_size(first[:, i], second[:, i]),
         )

@@ -13,10 +13,10 @@ from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.records.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
 from boundary_env_ros.evidence.compare.side import ComparedRun
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
-#: Differences that are told one by one, and quantities of each.
-_TOLD, _QUANTITIES = 15, 3
+#: Differences that are listed one by one, and quantities of each.
+_SHOWN, _QUANTITIES = 15, 3
 
 #: Columns that sentences are wrapped to.
 _WIDTH = 100
@@ -36,7 +36,7 @@ def _verdict(comparison: Comparison) -> str:
     count = len(comparison.differences)
     if not count:
         return f'No difference beyond chance.{also}'
-    return f'{count} difference{"s" if count > 1 else ""} beyond chance.{also}'
+    return f'{many(count, "difference")} beyond chance.{also}'
 
 
 def _method(comparison: Comparison) -> str:
@@ -55,8 +55,8 @@ def _method(comparison: Comparison) -> str:
 def _identity(side: ComparedRun) -> str:
     """Return what a side is, without its name."""
     clients = ', '.join(name or '(unnamed)' for name in side.clients)
-    told = side.to_json()
-    return '{contract}, {pacing}, {episodes} episodes, {steps} steps'.format_map(told) + (
+    data = side.to_json()
+    return '{contract}, {pacing}, {episodes} episodes, {steps} steps'.format_map(data) + (
         f', by {clients}' if clients else ''
     )
 
@@ -67,8 +67,7 @@ def _contract_line(comparison: Comparison) -> str:
     if comparison.contracts.before == comparison.contracts.after:
         return f'The same ({comparison.contracts.before[:19]}).'
     return (
-        f'{len(changes)} change{"s" if len(changes) != 1 else ""}, the gravest '
-        f'{comparison.contracts.meaning.name.lower()}.'
+        f'{many(len(changes), "change")}, the gravest {comparison.contracts.meaning.name.lower()}.'
     )
 
 
@@ -155,7 +154,7 @@ def _wrapped(line: str) -> str:
 
 def _differences(comparison: Comparison) -> Iterator[str]:
     rows = []
-    for finding in comparison.differences[:_TOLD]:
+    for finding in comparison.differences[:_SHOWN]:
         for place, quantity in enumerate(finding.shown[:_QUANTITIES]):
             more = len(finding.shown) - _QUANTITIES
             label = quantity.label
@@ -167,6 +166,6 @@ def _differences(comparison: Comparison) -> Iterator[str]:
     rows.insert(0, ('', '', 'A', 'B', 'difference [interval]', 'd', 'p'))
     yield ''
     yield from table(rows, indent=2)
-    hidden = len(comparison.differences) - _TOLD
+    hidden = len(comparison.differences) - _SHOWN
     if hidden > 0:
         yield f'  and {hidden} more, in --json'

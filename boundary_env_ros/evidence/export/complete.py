@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.core.records.observation import ObservationField
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
+from boundary_env_ros.evidence.export.dataset_steps import DatasetObservation, DatasetStep
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.frozen import replace
 
@@ -106,14 +106,14 @@ class Repairs:
             if last is not None and lacking:
                 self.touched += 1
                 self.filled.update(lacking)
-                applied = _held(layout, last) if _ACTION in lacking else step.applied
+                applied = _same_command(layout, last) if _ACTION in lacking else step.applied
                 step = replace(step, before=_filled(step.before, last.before), applied=applied)
             whole = replace(step, after=_filled(step.after, step.before))
             yield whole
             last = None if step.last else whole
 
 
-def _held(layout: Layout, last: DatasetStep) -> Vector:
+def _same_command(layout: Layout, last: DatasetStep) -> Vector:
     """Return the action that keeps the command of a step: the same again, of a difference none."""
     groups = layout.contract.action
     kinds = (group.kind for group in groups for _ in range(group.action_size))
@@ -125,20 +125,20 @@ def _has(found: ObservationField | None) -> bool:
     return found is not None and bool(found.values) and all(map(math.isfinite, found.values))
 
 
-def _lacking(sight: Sight, layout: Layout) -> Iterator[str]:
-    fields = {found.name: found for found in sight.fields}
+def _lacking(seen: DatasetObservation, layout: Layout) -> Iterator[str]:
+    fields = {found.name: found for found in seen.fields}
     yield from (spec.name for spec in layout.numbers if not _has(fields.get(spec.name)))
-    yield from (spec.name for spec in layout.images if spec.name not in sight.images)
+    yield from (spec.name for spec in layout.images if spec.name not in seen.images)
 
 
-def _filled(sight: Sight, last: Sight) -> Sight:
+def _filled(seen: DatasetObservation, last: DatasetObservation) -> DatasetObservation:
     """Return what is seen, with what stands in the one before where it lacks something."""
     known = {found.name: found for found in last.fields}
     fields = {
         found.name: replace(found, values=known[found.name].values)
         if found.name in known and not (_has(found) or found.image)
         else found
-        for found in sight.fields
+        for found in seen.fields
     }
     fields.update((name, found) for name, found in known.items() if name not in fields)
-    return Sight(fields=tuple(fields.values()), images={**last.images, **sight.images})
+    return DatasetObservation(fields=tuple(fields.values()), images={**last.images, **seen.images})

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 import json
 from pathlib import Path
-from typing import Any
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.records.decision import GateDecision
@@ -24,7 +23,7 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.evidence.export.formats import writer_of
+from boundary_env_ros.evidence.export.formats import FORMATS, NumberedEntry, RecordWriter
 from boundary_env_ros.storage.atomic import new_folder, write_atomically
 from boundary_env_ros.storage.records import ContractDescription, Entry, Record
 
@@ -91,37 +90,39 @@ def write_manifest(folder: Path, contract: str, data: Mapping[str, object]) -> N
 
 
 def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
-    make = writer_of(format_)
-    writers: dict[type[Record], Any] = {}
+    make = FORMATS[format_].writer()
+    writers: dict[type[Record], RecordWriter] = {}
     counts: dict[str, int] = {}
     with ExitStack() as files:
 
-        def file_of(cls: type[Record]) -> Any:
+        def file_of(cls: type[Record]) -> RecordWriter:
             if cls not in writers:
                 writers[cls] = make(folder / f'{_FILES[cls]}.{format_}', cls)
-                files.callback(writers[cls].close)
+                files.callback(writers[cls].release)
                 counts[cls.__name__] = 0
             return writers[cls]
 
         file_of(Transition)
         for order, entry in enumerate(entries):
             cls = type(entry.record)
-            file_of(cls).write(order, entry)
+            file_of(cls).write(NumberedEntry(order, entry))
             counts[cls.__name__] += 1
+        for writer in writers.values():
+            writer.finish()
     return counts
 
 
-class LineWriter:
+class LineWriter(RecordWriter):
     """A file of records, one line of strict JSON each."""
 
     def __init__(self, path: Path, cls: type[Record]) -> None:
         self._file = path.open('xb')
 
-    def write(self, order: int, entry: Entry) -> None:
+    def write(self, item: NumberedEntry, /) -> None:
         """Write one record."""
-        text = json.dumps(to_json(entry.record), allow_nan=False, separators=(',', ':'))
+        text = json.dumps(to_json(item.entry.record), allow_nan=False, separators=(',', ':'))
         self._file.write(text.encode('ascii') + b'\n')
 
-    def close(self) -> None:
-        """End the file."""
+    def release(self) -> None:
+        """Close the file."""
         self._file.close()

@@ -56,7 +56,7 @@ class DatasetOrigin(IntEnum):
 
 
 @frozen
-class Sight:
+class DatasetObservation:
     """
     What the policy sees at one instant.
 
@@ -86,7 +86,7 @@ class DatasetStep:
         What the people say who have labelled its episode: ``success``, ``failure``, ``unclear``;
         empty if it has no label.
     instruction
-        What the robot was told to do, in words; empty if it was told nothing.
+        The instruction of the robot, in words; empty if it has none.
     before, after
         The two observations.
     applied, origin
@@ -107,8 +107,8 @@ class DatasetStep:
     transition: Transition
     label: str = ''
     instruction: str = ''
-    before: Sight
-    after: Sight
+    before: DatasetObservation
+    after: DatasetObservation
     applied: Vector
     origin: DatasetOrigin
     intervened: bool
@@ -151,11 +151,12 @@ class Gaps:
     why_lost: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class EpisodeStream:
     """
     The episodes of one agent.
 
-    Parameters
+    Attributes
     ----------
     contract, agent
         The contract, and one of its agents.
@@ -164,34 +165,28 @@ class EpisodeStream:
     pictures
         Where they are found; None if there are none.
     gaps
-        Is told what is missing.
+        Counts what is missing.
     labels
         What people said, by episode and agent.
 
     """
 
-    def __init__(
-        self,
-        contract: Contract,
-        agent: str,
-        images: Sequence[FieldSpec],
-        pictures: RecordedImages | None,
-        gaps: Gaps,
-        labels: Mapping[Key, Sequence[EpisodeLabel]],
-    ) -> None:
-        self._contract, self._agent = contract, agent
-        self._specs, self._pictures, self._gaps = images, pictures, gaps
-        self._labels = labels
-        self._command: Vector | None = None
+    contract: Contract
+    agent: str
+    images: Sequence[FieldSpec]
+    pictures: RecordedImages | None
+    gaps: Gaps
+    labels: Mapping[Key, Sequence[EpisodeLabel]]
+    _command: Vector | None = field(default=None, init=False)
 
     def follow(
         self, entries: Iterable[object], wanted: Container[Key] | None = None
     ) -> Iterator[DatasetStep]:
         """Yield the steps of the agent's episodes, of those that are wanted or all."""
-        seen: tuple[int, Sight] | None = None
+        seen: tuple[int, DatasetObservation] | None = None
         for step in Episodes(entries):
             now = step.transition
-            if now.id.agent != self._agent or (
+            if now.id.agent != self.agent or (
                 wanted is not None and step.episode.key not in wanted
             ):
                 continue
@@ -199,21 +194,23 @@ class EpisodeStream:
                 seen, self._command = None, None
             if now.kind is Kind.RESET:
                 seen = (now.id.step, self._see(now.after, step.log_time))
-                self._gaps.without_steps += step.last
+                self.gaps.without_steps += step.last
                 continue
             if seen is not None and seen[0] == now.id.step - 1:
                 before = seen[1]
             else:
                 # A step that stands there twice makes up for none that is lost.
                 lost = 0 if seen is None else now.id.step - 1 - seen[0]
-                self._gaps.lost_steps += max(lost, 0)
+                self.gaps.lost_steps += max(lost, 0)
                 self._command = None  # what was sent in between is not known
                 before = self._see(now.before, step.log_time)
             after = self._see(now.after, step.log_time)
             seen = (now.id.step, after)
             yield self._step(step, before, after)
 
-    def _step(self, step: EpisodeStep, before: Sight, after: Sight) -> DatasetStep:
+    def _step(
+        self, step: EpisodeStep, before: DatasetObservation, after: DatasetObservation
+    ) -> DatasetStep:
         now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
         asked = now.requested_action
@@ -222,7 +219,7 @@ class EpisodeStream:
                 tuple(a if math.isnan(b) else b for a, b in zip(asked, applied, strict=True)),
                 DatasetOrigin.REQUESTED,
             )
-        label = agreed(self._labels.get(episode.key, ()))
+        label = agreed(self.labels.get(episode.key, ()))
         # A step that is the last has the ending that was announced, or none.
         ended = episode if step.last else now
         breaks_off = step.last and not episode.ending
@@ -245,27 +242,27 @@ class EpisodeStream:
 
     # Values --------------------------------------------------------------------------------------
 
-    def _see(self, fields: tuple[ObservationField, ...], log_time: int) -> Sight:
+    def _see(self, fields: tuple[ObservationField, ...], log_time: int) -> DatasetObservation:
         by_name = {found.name: found for found in fields}
         images = {}
-        for spec in self._specs:
+        for spec in self.images:
             reference = by_name[spec.name].image if spec.name in by_name else None
             if reference is None:
                 continue
             pixels = None
-            if self._pictures is not None:
+            if self.pictures is not None:
                 try:
-                    pixels = self._pictures.pixels(spec, reference, log_time)
+                    pixels = self.pictures.pixels(spec, reference, log_time)
                 except RecordError as error:
-                    self._gaps.why_lost.setdefault(spec.name, str(error))
+                    self.gaps.why_lost.setdefault(spec.name, str(error))
             if pixels is None:
-                self._gaps.lost_images[spec.name] += 1
+                self.gaps.lost_images[spec.name] += 1
             else:
                 images[spec.name] = pixels
-        return Sight(fields=fields, images=images)
+        return DatasetObservation(fields=fields, images=images)
 
     def _applied(self, transition: Transition) -> tuple[Vector, DatasetOrigin]:
-        groups = self._contract.action
+        groups = self.contract.action
         sent = [decision for decision in transition.decisions if decision.published]
         before, self._command = self._command, sent[-1].command if sent else self._command
         by_hand = any(decision.trigger is Trigger.OPERATOR for decision in sent)
@@ -278,4 +275,4 @@ class EpisodeStream:
             return as_action(groups, sent[-1].command, previous), DatasetOrigin.COMMAND
         if before is not None:
             return as_action(groups, before, before), DatasetOrigin.HELD
-        return (math.nan,) * self._contract.action_size, DatasetOrigin.UNKNOWN
+        return (math.nan,) * self.contract.action_size, DatasetOrigin.UNKNOWN

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field
 from pathlib import Path
@@ -16,13 +16,13 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Key, without_process
 from boundary_env_ros.evidence.export.complete import Repairs
 from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
-from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, EpisodeStream, Gaps
+from boundary_env_ros.evidence.export.dataset_steps import EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.formats import (
     FORMATS,
     MOST_REPAIRED,
     OF_RECORDS,
     OF_STEPS,
-    writer_of,
+    StepWriter,
 )
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
@@ -108,7 +108,7 @@ class Wanted:
         return ', '.join(f'{name} {" or ".join(some)}' for name, some in asked.items() if some)
 
 
-#: Characters of an id that tell it from a number of an episode.
+#: Characters of an id that distinguish it from a number of an episode.
 _PREFIX = 6
 
 
@@ -142,8 +142,8 @@ def export_runs(
     wanted
         Which episodes, and how; default: all.
     progress
-        Is told how many records were read, and of how many, if that is known. For another project
-        they are read once for the labels, and once for each agent.
+        Called with the number of records that were read, and of how many, if known. For another
+        project they are read once for the labels, and once for each agent.
 
     Raises
     ------
@@ -181,7 +181,8 @@ def _export_steps(runs: Sequence[Run], out: Path, format_: str, wanted: Wanted) 
     with new_folder(out, 'a new data set') as draft, ExitStack() as files:
         layout, gaps, repairs = Layout(contract, images), Gaps(), Repairs()
         # First of all: what is not installed is said before anything is read.
-        writer = writer_of(format_)(draft, out.name, layout, **wanted.options)
+        make = FORMATS[format_].writer()
+        writer: StepWriter = make(draft, out.name, layout, **wanted.options)
         files.callback(writer.release)
         chosen = [_chosen(run, wanted) for run in runs]
         wanted.refuse_absent([episode for some in chosen for episode in some.all])
@@ -191,9 +192,11 @@ def _export_steps(runs: Sequence[Run], out: Path, format_: str, wanted: Wanted) 
         )
         for run, some in zip(runs, chosen, strict=True):
             for agent in contract.agents:
-                found = _steps(run, contract, agent, images, gaps, some)
+                pictures = RecordedImages(run.source, images) if images else None
+                stream = EpisodeStream(contract, agent, images, pictures, gaps, some.labels)
+                found = stream.follow(run.entries(), some.episodes)
                 for step in repairs.complete(found, layout):
-                    writer.step(step)
+                    writer.write(step)
                     steps += 1
                     episodes += step.last
         if not steps:
@@ -204,7 +207,7 @@ def _export_steps(runs: Sequence[Run], out: Path, format_: str, wanted: Wanted) 
             )
         repairs.refuse_beyond(wanted.most_repaired)
         writer.finish()
-        left_out += [*_said(gaps), *repairs.sentences()]
+        left_out += [*_gap_sentences(gaps), *repairs.sentences()]
         figures = {'episodes': episodes, 'steps': steps, 'left_out': left_out}
         figures['runs'] = [str(run.path) for run in runs]
         write_manifest(draft, runs[0].contract_text(), {'format': format_, **figures})
@@ -255,30 +258,16 @@ def _chosen(run: Run, wanted: Wanted) -> _Chosen:
     )
 
 
-def _steps(
-    run: Run,
-    contract: Contract,
-    agent: str,
-    images: tuple[FieldSpec, ...],
-    gaps: Gaps,
-    chosen: _Chosen,
-) -> Iterator[DatasetStep]:
-    """Yield the steps of an agent in the episodes that are wanted."""
-    pictures = RecordedImages(run.source, images) if images else None
-    stream = EpisodeStream(contract, agent, images, pictures, gaps, chosen.labels)
-    return stream.follow(run.entries(), chosen.episodes)
-
-
 def _images_of(runs: Sequence[Run], contract: Contract) -> tuple[tuple[FieldSpec, ...], list[str]]:
     """Return the image fields whose pixels the runs have, and what is to be said of the others."""
     types = set.intersection(*(set(run.topics.values()) for run in runs))
     wanted = [spec for spec in contract.observation if spec.is_image]
     absent = [spec for spec in wanted if spec.type not in types]
-    said = [
+    sentences = [
         f'the image field {spec.name!r}: the record has no messages of {spec.topic}'
         for spec in absent
     ]
-    return tuple(spec for spec in wanted if spec not in absent), said
+    return tuple(spec for spec in wanted if spec not in absent), sentences
 
 
 def _lacking(repairs: Repairs) -> str:
@@ -286,13 +275,13 @@ def _lacking(repairs: Repairs) -> str:
     return f' ({found})' if found else ''
 
 
-def _said(gaps: Gaps) -> list[str]:
-    said = []
+def _gap_sentences(gaps: Gaps) -> list[str]:
+    sentences = []
     if gaps.without_steps:
-        said.append(f'{gaps.without_steps} episodes that ended before their first step')
+        sentences.append(f'{gaps.without_steps} episodes that ended before their first step')
     if gaps.lost_steps:
-        said.append(f'{gaps.lost_steps} steps that are missing in the record between others')
+        sentences.append(f'{gaps.lost_steps} steps that are missing in the record between others')
     for name, count in gaps.lost_images.items():
         why = gaps.why_lost.get(name, 'the record refers to them and does not have them')
-        said.append(f'{count} images of {name!r}: {why}')
-    return said
+        sentences.append(f'{count} images of {name!r}: {why}')
+    return sentences

@@ -20,7 +20,7 @@ from boundary_env_ros.core.records.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.vectors import Vector
-from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
+from boundary_env_ros.evidence.export.dataset_steps import DatasetObservation, DatasetStep
 from boundary_env_ros.evidence.export.joint_names import names_of_action, names_of_fields
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_spaces import NUMBERS
@@ -167,7 +167,7 @@ class Layout:
             for unit in (group.unit if group.kind in NUMBERS else ('',) * group.action_size)
         )
         self.of_step = tuple(self._step_columns())
-        self.columns = (*self.of_step, *self._sight_columns())
+        self.columns = (*self.of_step, *self._observation_columns())
 
     def _step_columns(self) -> Iterator[Column]:
         contract = self.contract
@@ -187,7 +187,7 @@ class Layout:
             text = f'when {what}, ns on the ROS clock; {UNKNOWN_TIME}: unknown'
             yield Column(name=f'time_{name}', dtype='int64', text=text, unit=('ns',))
 
-    def _sight_columns(self) -> Iterator[Column]:
+    def _observation_columns(self) -> Iterator[Column]:
         for spec in (*self.numbers, *self.images):
             yield Column(
                 name=f'status_{spec.name}',
@@ -227,9 +227,9 @@ class Layout:
             **{f'time_{name}': _time(instant) for name, instant in times.items()},
         }
 
-    def sight_values(self, sight: Sight) -> dict[str, Any]:
+    def observation_values(self, seen: DatasetObservation) -> dict[str, Any]:
         """Return the columns of an observation."""
-        fields = {found.name: found for found in sight.fields}
+        fields = {found.name: found for found in seen.fields}
         values: dict[str, Any] = {}
         for spec in (*self.numbers, *self.images):
             found = fields.get(spec.name)
@@ -237,17 +237,17 @@ class Layout:
             values[f'time_captured_{spec.name}'] = _time(None if found is None else found.captured)
         return values
 
-    def observation(self, sight: Sight) -> dict[str, Array]:
+    def observation(self, seen: DatasetObservation) -> dict[str, Array]:
         """Return the numbers of an observation, by field, shape and dtype of the contract."""
-        fields = {found.name: found for found in sight.fields}
+        fields = {found.name: found for found in seen.fields}
         return {
             spec.name: np.asarray(fields[spec.name].values, spec.dtype).reshape(spec.shape)
             for spec in self.numbers
         }
 
-    def pixels(self, sight: Sight) -> dict[str, Image]:
+    def pixels(self, seen: DatasetObservation) -> dict[str, Image]:
         """Return the images of an observation, by field."""
-        return {spec.name: sight.images[spec.name] for spec in self.images}
+        return {spec.name: seen.images[spec.name] for spec in self.images}
 
 
 def _units(spec: FieldSpec) -> tuple[str, ...]:
@@ -287,6 +287,3 @@ def about(step: DatasetStep) -> dict[str, str | int | bool]:
         'contract_digest': now.id.digest,
         'label': step.label,
     }
-
-
-#: How LeRobot's robots end the name of a joint, by what is measured or commanded of it.

@@ -22,6 +22,7 @@ from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.errors import needed, RecordError
 from boundary_env_ros.evidence.episodes import Episode
 from boundary_env_ros.evidence.export.dataset_steps import DatasetStep
+from boundary_env_ros.evidence.export.formats import StepWriter
 from boundary_env_ros.evidence.export.layout import ABOUT, about, Column, Layout, TEXT
 
 STATE, ACTION = 'observation.state', 'action'
@@ -37,7 +38,7 @@ _QUEUED = 1_000_000_000
 _NEAR = 0.01
 
 
-class LeRobotWriter:
+class LeRobotWriter(StepWriter):
     """
     A data set that is being written; it holds one episode at a time.
 
@@ -73,7 +74,7 @@ class LeRobotWriter:
         as_images: bool = False,
     ) -> None:
         os.environ.setdefault('HF_DATASETS_DISABLE_PROGRESS_BARS', '1')
-        os.environ.setdefault('SVT_LOG', '1')  # the encoder of videos tells its errors alone
+        os.environ.setdefault('SVT_LOG', '1')  # the encoder of videos reports errors alone
         with needed('LeRobot writes its data sets', 'pip install "lerobot[dataset]"'):
             from lerobot.datasets.lerobot_dataset import LeRobotDataset
         self._make: Any = LeRobotDataset.create
@@ -117,10 +118,10 @@ class LeRobotWriter:
             **{name: value for name, value in fast.items() if name in known},
         )
 
-    def step(self, step: DatasetStep) -> None:
+    def write(self, step: DatasetStep, /) -> None:
         """Write a step; the last one of its episode ends it."""
         layout = self._layout
-        values = layout.step_values(step) | layout.sight_values(step.before)
+        values = layout.step_values(step) | layout.observation_values(step.before)
         frame = {
             ACTION: step.applied,
             'next.reward': step.transition.reward,

@@ -15,8 +15,8 @@ import numpy as np
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import MissingDependency, needed
-from boundary_env_ros.evidence.episodes import Episode
-from boundary_env_ros.evidence.export.dataset_steps import DatasetStep, Sight
+from boundary_env_ros.evidence.export.dataset_steps import DatasetObservation, DatasetStep
+from boundary_env_ros.evidence.export.formats import StepWriter
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
@@ -29,7 +29,7 @@ def dataset_id(name: str) -> str:
     return re.sub(r'[^-_\w]', '_', name).strip('-') + '-v0'
 
 
-class MinariWriter:
+class MinariWriter(StepWriter):
     """
     A data set that is being written; it holds one episode at a time.
 
@@ -85,10 +85,7 @@ class MinariWriter:
         self._episodes = 0
         self._rows: dict[str, Any] = {}
 
-    def begin(self, episodes: Sequence[Episode], *, labelled: bool) -> None:
-        """Do nothing: an episode is written once it is whole."""
-
-    def step(self, step: DatasetStep) -> None:
+    def write(self, step: DatasetStep, /) -> None:
         """Take a step; the last one of its episode writes it."""
         layout, rows = self._layout, self._rows
         if not rows:
@@ -99,19 +96,19 @@ class MinariWriter:
         _append(rows, 'terminations', step.terminated)
         _append(rows, 'truncations', step.truncated)
         if step.last:
-            self._write(about(step))
+            self._write_episode(about(step))
 
-    def _write(self, said: dict[str, Any]) -> None:
-        said['seed'] = np.uint64(said['seed'])
+    def _write_episode(self, metadata: dict[str, Any]) -> None:
+        metadata['seed'] = np.uint64(metadata['seed'])
         self._storage.update_episodes([self._buffer(**self._rows)])
-        self._storage.update_episode_metadata([said], [self._episodes])
+        self._storage.update_episode_metadata([metadata], [self._episodes])
         self._episodes += 1
         self._rows = {}
 
-    def _see(self, sight: Sight, values: Mapping[str, Any]) -> None:
+    def _see(self, seen: DatasetObservation, values: Mapping[str, Any]) -> None:
         layout = self._layout
-        _append(self._rows, 'observations', layout.observation(sight) | layout.pixels(sight))
-        _append(self._rows, 'infos', {**values, **layout.sight_values(sight)})
+        _append(self._rows, 'observations', layout.observation(seen) | layout.pixels(seen))
+        _append(self._rows, 'infos', {**values, **layout.observation_values(seen)})
 
     def _action(self, step: DatasetStep) -> Any:
         groups = self._layout.contract.action
@@ -123,12 +120,6 @@ class MinariWriter:
             start += group.action_size
             found[group.name] = _action((group,), part)
         return found
-
-    def finish(self) -> None:
-        """Do nothing: what was written is whole after each episode."""
-
-    def release(self) -> None:
-        """Do nothing: no file stays open."""
 
 
 def _action(groups: Sequence[ActionSpec], applied: Vector) -> Any:

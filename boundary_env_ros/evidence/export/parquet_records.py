@@ -16,7 +16,8 @@ from typing import Any
 from boundary_env_ros.core.serialization import plain_writer
 from boundary_env_ros.core.type_hints import walker
 from boundary_env_ros.errors import needed, RecordError
-from boundary_env_ros.storage.records import Entry, Record
+from boundary_env_ros.evidence.export.formats import NumberedEntry, RecordWriter
+from boundary_env_ros.storage.records import Record
 
 #: Columns beside those of the record: its place among all records, and when and where it came.
 ORDER, LOG_TIME, TOPIC = '_order', '_log_time', '_topic'
@@ -48,7 +49,7 @@ def arrow_library() -> Any:
     return pa
 
 
-class ParquetWriter:
+class ParquetWriter(RecordWriter):
     """
     A file of records of one kind that is being written.
 
@@ -78,7 +79,7 @@ class ParquetWriter:
             path, self._schema, compression='zstd', write_statistics=[ORDER, LOG_TIME]
         )
 
-    def write(self, order: int, entry: Entry) -> None:
+    def write(self, item: NumberedEntry, /) -> None:
         """
         Write one record.
 
@@ -88,6 +89,7 @@ class ParquetWriter:
             If a number has more than 64 bits.
 
         """
+        order, entry = item
         row = self._plain(entry.record)
         row[ORDER], row[LOG_TIME], row[TOPIC] = order, entry.log_time, entry.topic
         self._rows.append(row)
@@ -114,13 +116,14 @@ class ParquetWriter:
             self._batches.clear()
             self._file.write_table(table, row_group_size=len(table))
 
-    def close(self) -> None:
-        """Write what is left, and the end of the file."""
-        try:
-            self._flush()
-            self._write_group()
-        finally:
-            self._file.close()
+    def finish(self) -> None:
+        """Write what is left."""
+        self._flush()
+        self._write_group()
+
+    def release(self) -> None:
+        """Write the end of the file, and close it."""
+        self._file.close()
 
 
 def schema_of(cls: type[Record]) -> Any:

@@ -3,7 +3,7 @@
 """
 The steps of one agent, made afterwards by the objects that make them while a robot runs.
 
-There was no gate, no request and no reset: what only they could tell stays unknown.
+There was no gate, no request and no reset: what only they could know stays unknown.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.evidence.importing.listening import Listened
 from boundary_env_ros.frozen import replace
+from boundary_env_ros.storage.contract_file import LoadedContract
 
 #: What declares the endings that were not declared while the robot ran.
 DECLARER = 'import'
@@ -81,10 +82,8 @@ class ImportedAgent:
 
     Parameters
     ----------
-    contract, digest, task
-        The contract, its digest and its task.
-    agent
-        The agent.
+    loaded, task
+        The contract, of one agent, and its task.
     listened
         What is listened to for it.
     bag
@@ -103,23 +102,22 @@ class ImportedAgent:
 
     def __init__(
         self,
-        contract: Contract,
+        loaded: LoadedContract,
         *,
-        digest: str,
         task: Task,
-        agent: str,
         listened: Listened,
         bag: str,
         reset: tuple[NamedValues, ...],
     ) -> None:
-        self._contract, self._bag, self._sampled = contract, bag, reset
+        self._contract = contract = loaded.contract
+        self._bag, self._sampled = bag, reset
         self._present = listened.present
         self._task = _Judge(task, contract)
         setup = Setup(
             contract=contract,
-            digest=digest,
+            digest=loaded.digest,
             task=self._task,
-            agent=agent,
+            agent=contract.agents[0],
             topics=listened.names,
             software_version=__version__,
             name=DECLARER,
@@ -138,7 +136,7 @@ class ImportedAgent:
         self.outside = self.commands = self.used = 0
         self.forget()
 
-    # Hearing -------------------------------------------------------------------------------------
+    # Input ---------------------------------------------------------------------------------------
 
     def field(self, name: str, reading: Reading) -> bool:
         """Take a reading of a field of any section; return whether it measured anything."""

@@ -3,9 +3,9 @@
 """
 Where the episodes of a bag begin and end; a bag does not say it, the import's options do.
 
-A cut is told what happens in the order in which it does. From ``start_at`` on, nanoseconds of the
-time line, an episode is to begin as soon as every field has come; at ``end_at`` the one that runs,
-or is to begin, ends by itself, which is called ``reason``. None: not known yet.
+A cut is called with what happens in the order in which it does. From ``start_at`` on, nanoseconds
+of the time line, an episode is to begin as soon as every field has come; at ``end_at`` the one
+that runs, or is to begin, ends by itself, which is called ``reason``. None: not known yet.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def import_bag(
     options
         What the bag does not say.
     progress
-        Is told how many messages were read, and of how many, if that is known.
+        Called with the number of messages that were read, and of how many, if that is known.
 
     Raises
     ------
@@ -147,13 +147,7 @@ class _Importer:
         self._types = topics = types_of(contract, contract.agents[0], channels)
         self._listened = found = listened(contract, contract.agents[0], topics)
         self._agent = ImportedAgent(
-            contract,
-            digest=loaded.digest,
-            task=task,
-            agent=contract.agents[0],
-            listened=found,
-            bag=name,
-            reset=options.reset,
+            loaded, task=task, listened=found, bag=name, reset=options.reset
         )
         self._time = TimeLine(
             sim_time=contract.sim_time,

@@ -20,7 +20,7 @@ from boundary_env_ros.core.sources.inputs import (
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.wiring import same_topic, wired
+from boundary_env_ros.evidence.run_files import same_topic, wired
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.channel import Channel
 from boundary_env_ros.storage.decoding import CDR, not_cdr

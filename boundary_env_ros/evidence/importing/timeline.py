@@ -53,10 +53,10 @@ class TimeLine:
     Attributes
     ----------
     now
-        Where it is, nanoseconds; None before the first message that tells. It only goes back where
-        the clock was set back, which begins another time line.
+        Where it is, nanoseconds; None before the first message that shows it. It only goes back
+        where the clock was set back, which begins another time line.
     by_clock
-        Whether `/clock` tells where it is, and the log times do not.
+        Whether `/clock` says where it is, and the log times do not.
     jumps
         From where to where the clock was set, nanoseconds, where that is no reset of a simulation.
     apart

@@ -57,7 +57,7 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
         before[recorded.topic] = recorded.data
         whole.count(logged)
         first, last = (min(first, logged) if whole.messages > 1 else logged), max(last, logged)
-        topic.take(recorded.decode, logged)
+        topic.on_message(recorded.decode, logged)
         progress(whole.messages, total)
     if not whole.messages:
         none = f'all of its {bag.count} are of the boundary' if bag.count else 'there are none'

@@ -292,12 +292,12 @@ def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
     elif topic.type == JOINTS:
         if not topic.joints:
             raise UndraftedTopic('no names of joints came')
-        said = guess(f'as in {topic.messages} of {topic.among or topic.messages} messages')
+        reason = guess(f'as in {topic.messages} of {topic.among or topic.messages} messages')
         for quantity in QUANTITIES:
             places = never.get(quantity, ())
             every = enumerate(() if places is None else topic.joints)
             if names := tuple(name for place, name in every if place not in (places or ())):
-                lines: Lines = [('joints', names, said), ('quantity', quantity, ''), unit]
+                lines: Lines = [('joints', names, reason), ('quantity', quantity, ''), unit]
                 yield quantity, [*lines, *_bounds(len(names))]
     elif topic.type in PARTS:
         known = PARTS[topic.type]
@@ -350,11 +350,11 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
     page.form(_of_topic(topic, f'seen {topic.messages} times{rate}{jumps}'), 2)
     page.form(lines, 2)
     if not topic.stamped:
-        said = (
+        reason = (
             'its messages do not say when they were captured, so their age is unknown and '
             'max_age would make it stale for ever'
         )
-        page.note(decide(said), 2)
+        page.note(decide(reason), 2)
     elif topic.rate is None:
         page.note(decide('it came once only: a max_age, if it is to come again'), 2)
     else:
@@ -370,7 +370,7 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
 
 
 def _measured(topic: TopicSurvey, states: Sequence[TopicSurvey]) -> TopicSurvey | None:
-    """Return what tells what the joints of a command did, if only one can."""
+    """Return what measures what the joints of a command did, if only one can."""
     least, most = topic.lengths.get(ARRAYS.get(topic.type, ''), (0, 1))
     able = [
         one
@@ -417,8 +417,8 @@ def _write_group(
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     seen += f'; {topic.trouble}' * bool(topic.trouble)
     page.section(name, 1)
-    said = guess(f'it seems to command, by its type and name; {seen}')
-    page.form(_of_topic(topic, said), 2)
+    reason = guess(f'it seems to command, by its type and name; {seen}')
+    page.form(_of_topic(topic, reason), 2)
     page.form(lines, 2)
     moves = topic.type in _TWISTS
     limit = 'max_acceleration' if moves else 'max_velocity'
@@ -442,8 +442,8 @@ def _write_group(
         feedback = _of_topic(measured)
     else:
         why = decide('the topic that tells what the robot did')
-        said = 'a path in its message for each value of the command; or `joints`, `array`'
-        feedback = [('topic', '', ''), ('type', '', ''), ('fields', '', decide(said))]
+        reason = 'a path in its message for each value of the command; or `joints`, `array`'
+        feedback = [('topic', '', ''), ('type', '', ''), ('fields', '', decide(reason))]
     page.section('feedback', 2, why)
     page.form(feedback, 3)
 
@@ -461,8 +461,8 @@ def _write_name(page: Page, topics: Sequence[TopicSurvey], paced: Sequence[Topic
         comment = guess(f's, one step; it came at {rate:.3g} Hz')
     page.key('period', period, comment=comment)
     simulated = any(topic.type == _CLOCK for topic in topics)
-    said = f'/clock has {"a" if simulated else "no"} publisher'
-    page.key('clock', 'sim' if simulated else 'ros', comment=guess(said))
+    reason = f'/clock has {"a" if simulated else "no"} publisher'
+    page.key('clock', 'sim' if simulated else 'ros', comment=guess(reason))
 
 
 def _no_stop(flag: TopicSurvey) -> str:

@@ -23,6 +23,7 @@ from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import MessageTypes, TypeMismatch
+from boundary_env_ros.terminal import many
 
 ODOMETRY: Final = 'nav_msgs/msg/Odometry'
 
@@ -40,7 +41,7 @@ _NAMES: Final = {JOINTS: 'name', TRAJECTORY: 'joint_names'}
 #: A definition can have any number of fields, and a message any joints.
 _DEEPEST, _MOST_PATHS, _MOST_ELEMENTS, _MOST_SETS = 8, 1000, 8, 64
 
-#: Where a message tells speeds, m/s and rad/s, and the least that is no noise of a robot at rest.
+#: Where a message has speeds, m/s and rad/s, and the least that is no noise of a robot at rest.
 _SPEEDS: Final = {
     ODOMETRY: getters(('twist.twist.linear.x', 'twist.twist.linear.y', 'twist.twist.angular.z')),
     JOINTS: getter('velocity'),
@@ -85,8 +86,8 @@ class Pace:
         """Return the intervals, and apart those in which its time jumped ahead and back."""
         most = max(_JUMP, _MEDIANS * _median(self._intervals))
         even, ahead, back = Intervals(), Intervals(), Intervals()
-        for each, many in self._intervals.items():
-            (ahead if each > most else even if each > -_JUMP else back)[each] = many
+        for each, count in self._intervals.items():
+            (ahead if each > most else even if each > -_JUMP else back)[each] = count
         return even, ahead, back
 
     @property
@@ -97,7 +98,7 @@ class Pace:
         Messages that come in bunches have no typical interval: theirs is the mean.
         """
         even, *_ = self._split()
-        mean = sum(each * many for each, many in even.items()) / max(1, even.total())
+        mean = sum(each * count for each, count in even.items()) / max(1, even.total())
         median = _median(even)
         period = median if mean / _EVEN < median < mean * _EVEN else mean
         return 1.0 / period if period > 0.0 else None
@@ -105,8 +106,7 @@ class Pace:
     def jumps(self) -> str:
         """Return how its time jumped, in words; empty if it did not: a pause, or a clock set."""
         return ' and '.join(
-            f'{some.total()} time{"s" * (some.total() > 1)} {way}, '
-            f'by up to {max(map(abs, some)):.3g} s'
+            f'{many(some.total(), "time")} {way}, by up to {max(map(abs, some)):.3g} s'
             for way, some in zip(('ahead', 'back'), self._split()[1:], strict=True)
             if some
         )
@@ -161,7 +161,7 @@ class TopicSurvey(Pace):
     image
         Height, width and encoding of the first image.
     moving
-        How many messages told of motion while a flag said false, and while it said true.
+        How many messages showed motion while a flag said false, and while it said true.
     trouble
         Why messages cannot be read; empty if they can.
 
@@ -218,7 +218,7 @@ class TopicSurvey(Pace):
         self.unmeasured: dict[str, frozenset[int] | None] = {}
         self.marked: set[str] = set()
 
-    def take(self, decode: Callable[[], Any], arrived: int) -> None:
+    def on_message(self, decode: Callable[[], Any], arrived: int) -> None:
         """Look at a message, as long as those of the topic can be decoded, and count it."""
         if not self.trouble:
             try:
@@ -226,11 +226,11 @@ class TopicSurvey(Pace):
             except RecordError as error:
                 self.give_up(f'a message could not be decoded: {str(error).rstrip(".")}')
             else:
-                self.see(message, arrived)
+                self.on_decoded(message, arrived)
                 return
         self.count(arrived)
 
-    def see(self, message: Any, arrived: int) -> None:
+    def on_decoded(self, message: Any, arrived: int) -> None:
         """
         Take a decoded message.
 
@@ -274,7 +274,7 @@ class TopicSurvey(Pace):
             one = TopicSurvey(self.name, self.type, self._types, joints=names)
             self._sets[frozenset(names)] = one
         if one is not None and self.type == JOINTS:
-            one.see(message, arrived)
+            one.on_decoded(message, arrived)
 
     def _see_numbers(self, message: Any) -> None:
         for path in self._sequences:
@@ -306,7 +306,7 @@ class TopicSurvey(Pace):
             self.moving[self._flag] += 1
 
     def apart(self) -> tuple[TopicSurvey, ...]:
-        """Return what was seen of each publisher, as far as their joints tell them apart."""
+        """Return what was seen of each publisher, as far as their joints distinguish them."""
         whole = [names for names in self._sets if not any(map(names.__lt__, self._sets))]
         if self.trouble or not whole:
             return (self,)
@@ -344,6 +344,3 @@ def _leaves(
                     yield from _leaves(full_name(field.type), types, f'{each}.', depth + 1)
             else:
                 yield each, replace(field, array=False)
-
-
-#: How many intervals there were of each length, s.

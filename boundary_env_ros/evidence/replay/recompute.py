@@ -34,7 +34,7 @@ def recompute(
         Another contract to judge it under; the one that it was made under may be given for a
         record that has none.
     progress
-        Is told how many records were read, and of how many, if that is known.
+        Called with the number of records that were read, and of how many, if that is known.
 
     Raises
     ------
@@ -153,12 +153,12 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
         elif not path.startswith('action.'):
             why = 'it is privileged' if path in hidden else 'it was not recorded'
             found.append(f'{path}: {why} (expected what the record has)')
-    heard = Limits(recorded).needs
+    needs = Limits(recorded).needs
     found += (
         f'{name.removeprefix(f"{ALIVE}.")}.on_stale: `stop` here only (expected as in the '
         'record, since the gate did not listen to that topic)'
         for name in Limits(other).needs
-        if name.startswith(ALIVE) and name not in heard
+        if name.startswith(ALIVE) and name not in needs
     )
     return tuple(found)
 

@@ -12,21 +12,20 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.records.decision import GateDecision, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.transition import Kind, Transition
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.record_difference import (
-    first_difference,
-    same,
-)
-from boundary_env_ros.evidence.replay.decisions_again import (
     DecidedAgain,
     DecisionsAgain,
-    DecisionsInstead,
+    first_difference,
     key_of,
+    same,
 )
 from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.evidence.replay.verdict_report import (
@@ -34,16 +33,67 @@ from boundary_env_ros.evidence.replay.verdict_report import (
     EpisodeVerdict,
     ReplayDifference,
 )
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.
 WAITING = 1024
 
-#: What is compared of what would have been.
+#: What another contract is asked for in a decision.
+_OF_ANOTHER = ('verdict', 'command')
+
+#: What is compared of a step that would have been.
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
 Key = tuple[int, int]
+
+
+class DecisionsInstead:
+    """
+    Takes the decisions of one gate in their order, and decides by another contract.
+
+    What that one would have sent before is what the next command begins from; what was measured,
+    asked for and received is as recorded.
+
+    Parameters
+    ----------
+    contract, judge
+        The other contract, and its rules.
+
+    """
+
+    def __init__(self, contract: Contract, judge: Judge) -> None:
+        self._contract, self._judge = contract, judge
+        self._sent, self._stopped = CommandHistory.of(contract), False
+        self._recorded: Vector = ()  # the last command of the record
+
+    def again(self, then: GateDecision) -> DecidedAgain:
+        """Return what the other gate would have decided."""
+        sent, inputs, asked = self._sent, then.inputs, then
+        by_timer, now = then.trigger is Trigger.TIMER, then.decided
+        begins = inputs.previous_command == self._recorded and not inputs.seeded
+        if sent.command and begins:
+            inputs = replace(
+                inputs,
+                previous_command=sent.command,
+                previous_rate=sent.rate,
+                previous_acceleration=sent.acceleration,
+                recent_commands=sent.recent_commands(now),
+                stopped=by_timer and self._stopped and inputs.running,
+            )
+            goal = sent.goal if by_timer else then.requested_command
+            asked = replace(then, inputs=inputs, requested_command=goal)
+        output = self._judge.output(asked)
+        again = self._judge.again(then, output)
+        self._recorded = then.command or self._recorded
+        if output.command:
+            self._sent = sent.after(output, then.trigger, now).after_publication(
+                then.commanded or now
+            )
+            self._stopped = output.verdict is Verdict.STOPPED
+        elif then.command:
+            self._sent = CommandHistory.of(self._contract)
+        return DecidedAgain(decision=again, differs=first_difference(then, again, _OF_ANOTHER))
 
 
 @frozen(kw_only=False)
@@ -104,7 +154,7 @@ class Rerun:
         self._contract, self._task, self._digest = contract, task, digest
         self._other = counterfactual
         self._agents: dict[str, _RerunAgent] = {}
-        self._whose: dict[str, str] = {}
+        self._agent_of_topic: dict[str, str] = {}
         self._episodes: list[EpisodeVerdict] = []
         self._begun = 0
 
@@ -123,7 +173,7 @@ class Rerun:
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
-            self._sent(topic, record)
+            self._decision(topic, record)
         elif isinstance(record, EpisodeStatus):
             self._agent(record.id.agent, record.id.digest).status = record
 
@@ -145,23 +195,23 @@ class Rerun:
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def _sent(self, topic: str, then: GateDecision) -> None:
+    def _decision(self, topic: str, then: GateDecision) -> None:
         """Take a decision from the gate's own topic; it counts for the step that carries it."""
         if then.verdict is not Verdict.REJECTED:
             # What was rejected goes by the name that its request gave itself.
-            self._whose[topic] = then.id.agent
-        agent = self._agent(self._whose.get(topic, then.id.agent), then.id.digest)
+            self._agent_of_topic[topic] = then.id.agent
+        agent = self._agent(self._agent_of_topic.get(topic, then.id.agent), then.id.digest)
         key = key_of(then)
-        carried = agent.done.get(key)
-        if carried is not None:
-            if not same(carried.recorded, then):
+        decided = agent.done.get(key)
+        if decided is not None:
+            if not same(decided.recorded, then):
                 self._note(agent.now, self._decide(agent, then))
             return
         first = agent.waiting.put(key, self._decide(agent, then), WAITING)
         if first is not None:
             self._note(agent.now, first)
 
-    def _carried(self, agent: _RerunAgent, then: Transition) -> tuple[GateDecision, ...]:
+    def _decide_in_step(self, agent: _RerunAgent, then: Transition) -> tuple[GateDecision, ...]:
         """Return what becomes of the decisions that a step carries."""
         again = []
         for decision in then.decisions:
@@ -218,7 +268,7 @@ class Rerun:
             episode.after_ending += 1
             _end(episode, then)
         else:
-            self._step(agent, episode, then, self._carried(agent, then))
+            self._step(agent, episode, then, self._decide_in_step(agent, then))
 
     def _begin(self, agent: _RerunAgent, then: Transition) -> EpisodeVerdict:
         self._close(agent, then.id.episode_id)
@@ -289,5 +339,5 @@ def _why(then: GateDecision, again: GateDecision) -> tuple[str, ...]:
     was = {result.reason.name.lower(): None for result in then.rules}
     now = {result.reason.name.lower(): None for result in again.rules}
     new = [reason for reason in now if reason not in was]
-    gone = [f'no {reason}' for reason in was if reason not in now]
-    return (*new, *gone) or ('as recorded, from another command',)
+    removed = [f'no {reason}' for reason in was if reason not in now]
+    return (*new, *removed) or ('as recorded, from another command',)

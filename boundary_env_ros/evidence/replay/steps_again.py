@@ -3,15 +3,16 @@
 """
 The steps of one agent closed again: what was seen, what it is worth, and whether that is the end.
 
-The sight, the closing of a step and the task are those of the environment. What it cannot know
-again comes from the record: what was measured, when a step was closed, and who of the others had
-been silent for too long or ended the episode from outside.
+The observation, the closing of a step and the task are those of the environment. What it cannot
+know again comes from the record: what was measured, when a step was closed, and who of the others
+had been silent for too long or ended the episode from outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import json
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,31 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
-from boundary_env_ros.evidence.record_difference import first_difference, Mismatch, OF_STEP
+from boundary_env_ros.evidence.record_difference import first_difference, Mismatch
 from boundary_env_ros.frozen import replace
+
+#: What of a step is closed again, what it follows from first.
+_OF_STEP = (
+    'before',
+    'after',
+    'state',
+    'decision',
+    'requested_action',
+    'admitted_action',
+    'commanded_action',
+    'verdict',
+    'overrun',
+    'reward_terms',
+    'reward',
+    'terminated',
+    'truncated',
+    'ending',
+    'declared_by',
+    'opened',
+    'captured',
+    'commanded',
+    'latency',
+)
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
@@ -45,7 +69,7 @@ class _AsRecorded:
     """
     Stands for a task that is not known here, or cannot judge: it says what the record says.
 
-    Of one that is known the rewards are still held against the space that it declares.
+    Of one that is known the rewards are still compared with the space that it declares.
     """
 
     def __init__(self, step: Transition, task: Task | None) -> None:
@@ -91,7 +115,7 @@ class StepsAgain:
             topics=topics,
             software_version='',
         )
-        self._new = EnvironmentState.of(self._setup)
+        self._state = self._new = EnvironmentState.of(self._setup)
         self._buffer = self._new.buffer
         self._last: Transition | None = None
         self._before: View | None = None
@@ -147,7 +171,9 @@ class StepsAgain:
             return self._begin(then)
         if before is None or not follows:
             self._lacks, self._since = True, -1
-            before = self._seen_before(then)
+            # What was seen before a step which only that step shows is frozen again, too.
+            id_ = replace(then.id, step=then.id.step - 1)
+            before = self._view(id_, then.before, then.opened or then.closed)
         self._since += 1
         view = self._keep(then)
         return self._close(then, before, view, decisions)
@@ -157,16 +183,18 @@ class StepsAgain:
         judge = None if self.lacking else self._task
         return _AsRecorded(then, self._task) if judge is None else judge
 
-    def _state(self, then: Transition) -> EnvironmentState:
-        """Return the state in which a step is closed, as far as its record tells of it."""
-        new, version = self._new, then.software_version
+    def _state_of(self, then: Transition, **known: Any) -> EnvironmentState:
+        """Return the state in which a step is closed, as far as its record shows it."""
+        state, task, version = self._state, self._task_of(then), then.software_version
+        setup, begin = state.setup, state.begin
+        if setup.task is not task or setup.software_version != version:
+            setup = replace(setup, task=task, software_version=version)
+        if begin.client_version != then.client_version:
+            begin = replace(begin, client_version=then.client_version)
         id_ = replace(then.id, step=then.id.step - 1)
-        return replace(
-            new,
-            setup=replace(self._setup, task=self._task_of(then), software_version=version),
-            begin=replace(new.begin, client_version=then.client_version),
-            episode=replace(new.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed),
-        )
+        episode = replace(state.episode, id=id_, state=EpisodeState.RUNNING, seed=then.seed)
+        self._state = replace(self._new, setup=setup, begin=begin, episode=episode, **known)
+        return self._state
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -189,7 +217,7 @@ class StepsAgain:
                 tolerance=tolerance,
                 within_tolerance=not wrong,
             )
-        return replace(self._state(then), record=record).transition(
+        return self._state_of(then, record=record).transition(
             view,
             Kind.RESET,
             # One that failed for a reason from outside, such as an answer that never came, stays
@@ -221,28 +249,28 @@ class StepsAgain:
             # What the robot did, and when that was seen, is measured.
             feedback = MeasuredState(captured=then.measured_at, values=then.measured_action)
             actuation = actuation.measured(feedback)
-        state = replace(
-            self._state(then),
+        state = self._state_of(
+            then,
             buffer=buffer,
             actuation=actuation,
             before=before,
             decisions=decisions,
             record=self._reset,
         )
-        said = {item.key: item.value for item in then.diagnostics}
-        found = self._found(then, view, said)
+        diagnostics = {item.key: item.value for item in then.diagnostics}
+        found = self._found(then, view, diagnostics)
         _, again, _ = close_step(
             state, view, found, actuated=then.actuated, offsets=offsets_of(then)
         )
         failed = f'ending:{endings.TASK_FAILED}'
-        if failed not in said:
+        if failed not in diagnostics:
             for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
         return again
 
     def _found(
-        self, then: Transition, view: View, said: Mapping[str, str]
+        self, then: Transition, view: View, diagnostics: Mapping[str, str]
     ) -> Mapping[str, tuple[str, str]]:
         """
         Return the endings that neither task nor gate nor time limit found.
@@ -253,7 +281,7 @@ class StepsAgain:
         by = then.declared_by
         outside = {
             key.removeprefix('ending:'): (by if key == f'ending:{then.ending}' else '', message)
-            for key, message in said.items()
+            for key, message in diagnostics.items()
             if key.startswith('ending:')
         }
         # A verdict of the task, a stop of the gate and the time limit are found again, whatever is
@@ -276,23 +304,19 @@ class StepsAgain:
 
     # What was seen -------------------------------------------------------------------------------
 
-    def _seen_before(self, then: Transition) -> View:
-        """Freeze again what was seen before a step, of which only that step tells."""
-        id_ = replace(then.id, step=then.id.step - 1)
-        return self._view(id_, then.before, then.opened or then.closed)
-
     def _view(
         self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading
     ) -> View:
         """Freeze again what was measured, as the contract says, and keep it."""
-        recorded = {field.name: field for field in fields}
+        recorded, readings = {field.name: field for field in fields}, {}
         for spec in self._buffer.specs:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
-            self._buffer = self._buffer.after(field.name, reading_of(field))
+            readings[field.name] = reading_of(field)
+        self._buffer = self._buffer.after(readings)
         frozen = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
         if self._lacks and self._since < self._buffer.past:
@@ -322,7 +346,7 @@ def step_difference(then: Transition, again: Transition, digest: str) -> Mismatc
         )
         if found is not None:
             return replace(found, field=f'reset.{found.field}')
-    return first_difference(then, again, OF_STEP)
+    return first_difference(then, again, _OF_STEP)
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

@@ -14,12 +14,12 @@ from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.record_difference import decided, Mismatch
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
 #: Differences of one episode that are kept, and that are printed; the others are only counted.
 KEPT, PRINTED = 200, 10
 
-#: Reasons of one episode why something is not run again that are told apart.
+#: Reasons of one episode why something is not run again that are counted apart.
 _REASONS = 20
 
 
@@ -65,11 +65,11 @@ class ReplayDifference:
     def row(self) -> tuple[str, ...]:
         """Return it as a row of a table: where, what was, what would have been, by how much."""
         if self.sequence is None:
-            said = (f'{self.first.field} {self.first.actual}', self.first.expected, '')
+            columns = (f'{self.first.field} {self.first.actual}', self.first.expected, '')
         else:
             change = '' if self.by is None else f'{self.dimension} {self.by:+.4g}'
-            said = (self.recorded, self.recomputed, change)
-        return (str(self.step), '' if self.sequence is None else str(self.sequence), *said)
+            columns = (self.recorded, self.recomputed, change)
+        return (str(self.step), '' if self.sequence is None else str(self.sequence), *columns)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,17 +200,17 @@ class VerdictReport:
     def __str__(self) -> str:
         lines = [*_table(self.episodes), '']
         for episode in self.episodes:
-            lines += _told(episode, counterfactual=self.counterfactual)
+            lines += _episode_lines(episode, counterfactual=self.counterfactual)
         lines += [f'Note: {note}' for note in self.notes]
         lines += [f'Unreadable: {place}' for place in self.unreadable]
-        lines.append(self._last_word())
+        lines.append(self._conclusion())
         return '\n'.join(lines)
 
-    def _last_word(self) -> str:
+    def _conclusion(self) -> str:
         steps = sum(e.steps for e in self.episodes)
         decisions = sum(e.decisions for e in self.episodes)
-        episodes = len(self.episodes)
-        what = f'{episodes} episode{"s" * (episodes != 1)}, {steps} steps, {decisions} decisions'
+        episodes = many(len(self.episodes), 'episode')
+        what = f'{episodes}, {steps} steps, {decisions} decisions'
         first = sum(e.steps_unlike + e.decisions_unlike for e in self.episodes)
         if self.counterfactual:
             changed = sum(e.decisions_unlike for e in self.episodes)
@@ -256,20 +256,8 @@ def differing(
 
 
 def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
-    rows = [
-        (
-            'episode',
-            'agent',
-            'steps',
-            'same',
-            'decisions',
-            'same',
-            'ending',
-            'recomputed',
-            'reward',
-            'recomputed',
-        )
-    ]
+    head = 'episode agent steps same decisions same ending recomputed reward recomputed'
+    rows = [tuple(head.split())]
     rows += [
         (
             f'{e.number} {e.episode_id[:8]}',
@@ -292,7 +280,7 @@ def _ending(ending: str, step: int | None) -> str:
     return f'{ending} at {step}' if ending else '-'
 
 
-def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
+def _episode_lines(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:
     name = f'Episode {episode.number} ({episode.agent})'
     lines = [f'{name}, not run again: {count} x {why}' for why, count in episode.not_run.items()]
     if not counterfactual:

@@ -161,8 +161,8 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
 def _ended(now: Transition, contract: Contract | None) -> str:
     how = 'truncated' if now.truncated else 'terminated'
     why = over_time(now.ending, contract)
-    told = f'ended: {now.ending} ({how}), declared by {now.declared_by or "no node"}'
-    return f'{told}: {why}' if why else told
+    text = f'ended: {now.ending} ({how}), declared by {now.declared_by or "no node"}'
+    return f'{text}: {why}' if why else text
 
 
 def over_time(ending: str, contract: Contract | None) -> str:
@@ -181,8 +181,8 @@ def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) ->
                 kind, sentence(result, names, others, details(result, decision, contract))
             )
     if decision.inputs.foreign > 0:
-        told = f'{decision.inputs.foreign} other publishers of commands'
-        yield Anomaly('foreign_publisher', told)
+        text = f'{decision.inputs.foreign} other publishers of commands'
+        yield Anomaly('foreign_publisher', text)
     if decision.verdict is Verdict.REJECTED and not decision.rules:
         yield Anomaly('rejected', 'rejected without a reason')
     if decision.trigger is Trigger.OPERATOR and decision.published:

@@ -13,7 +13,7 @@ import math
 
 Json = object
 
-#: Significant digits that numbers are told with.
+#: Significant digits that numbers are written with.
 DIGITS = 5
 
 
@@ -84,7 +84,7 @@ class Band:
 
 
 def rounded(value: float) -> float | int | None:
-    """Return a number as it is told, with :data:`DIGITS` significant digits; None for NaN."""
+    """Return a number as it is written, with :data:`DIGITS` significant digits; None for NaN."""
     if not math.isfinite(value):
         return None
     short = float(f'{value:.{DIGITS}g}')

@@ -14,7 +14,7 @@ from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.frozen import frozen
 
-#: Moments that are told.
+#: Moments that are shown.
 MOMENTS = 5
 
 
@@ -69,7 +69,7 @@ class ReportRow:
 @dataclass(slots=True, kw_only=True)
 class Report:
     """
-    What a page tells.
+    What a page shows.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ def frames_of(
     wanted
         See :func:`choose`.
     fields
-        The fields of the contract by name, which tell what the pixels mean.
+        The fields of the contract by name, which define what the pixels mean.
     source
         The record.
 

@@ -31,7 +31,7 @@ def gather(
     path: Path, limits: PageLimits | None = None, progress: Progress | None = None
 ) -> Report:
     """
-    Gather what a page tells of a run.
+    Gather what a page shows of a run.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def gather(
     limits
         How much of it is shown.
     progress
-        Is told how many records were read, and of how many, in each of the two readings.
+        Called with the number of records that were read, and of how many, in each of the two
+        readings.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def find_step(path: Path, episode: str, step: str, progress: Progress | None = N
     step
         Its number, 0 for the reset; or ``last``.
     progress
-        Is told how many records were read, and of how many.
+        Called with the number of records that were read, and of how many.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _is_wanted(episode: Episode, wanted: str, chosen: Episode | None) -> bool:
         return chosen is None or episode.number > chosen.number
     if wanted.isdecimal() and len(wanted) < 8:
         return episode.number == int(wanted)
-    # The first that fits; an id has so many digits that a few tell it from the others.
+    # The first that fits; an id has so many digits that a few distinguish it from the others.
     return len(wanted) >= 4 and episode.key[1].startswith(wanted) and chosen is None
 
 

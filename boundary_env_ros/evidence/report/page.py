@@ -24,6 +24,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from boundary_env_ros.core.records.endings import OF_MACHINERY
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.facts import Report
+from boundary_env_ros.terminal import many
 
 _FOLDER = Path(__file__).parent
 
@@ -40,8 +41,8 @@ def render(report: Report) -> Iterator[str]:
     facts = (
         *(f'{name} {value}' for name, value in shared.items()),
         f'begun {report.begun}' if report.begun else '',
-        _many(len(report.rows), 'episode'),
-        _many(sum(row.episode.steps for row in report.rows), 'step'),
+        many(len(report.rows), 'episode'),
+        many(sum(row.episode.steps for row in report.rows), 'step'),
     )
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -50,7 +51,7 @@ def render(report: Report) -> Iterator[str]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(css=_css, many=_many, number=_number)
+    environment.filters.update(css=_css, many=many, number=_number)
     environment.policies['json.dumps_kwargs'] = {'allow_nan': False, 'separators': (',', ':')}
     style, script = _text('page.css'), _text('page.js')
     yield from environment.get_template('page.html').generate(
@@ -93,10 +94,6 @@ def _css(ending: str) -> str:
     if not ending:
         return 'c-none'
     return 'c-lost' if ending in OF_MACHINERY else 'c-other'
-
-
-def _many(count: int, noun: str) -> str:
-    return f'{count} {noun}' + ('' if count == 1 else 's')
 
 
 def _number(value: float | None) -> str:

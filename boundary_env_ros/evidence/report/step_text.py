@@ -22,7 +22,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import IN_ORDER
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
 _WIDTH = 100
 
@@ -31,7 +31,7 @@ ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
 
 #: The instants of a step, in their order.
 INSTANTS = ('captured', *IN_ORDER, 'actuated', 'closed')
-#: Values that are told one a line; of more there are many on one.
+#: Values that are written one a line; of more there are many on one.
 _LINES = 16
 
 _UNKNOWN = 'unknown'
@@ -39,7 +39,7 @@ _UNKNOWN = 'unknown'
 Row = tuple[str, ...]
 
 
-def tell_step(one: OneStep) -> str:
+def step_text(one: OneStep) -> str:
     """Return all that is known of a step, as text."""
     return '\n'.join(_lines(one))
 
@@ -130,13 +130,13 @@ def _stages(one: OneStep) -> Iterator[str]:
         if stage.duration is None:
             rows.append((name, _UNKNOWN, '', ''))
             continue
-        budget_told = '' if stage.budget is None else f'budget {1000 * stage.budget:g} ms'
+        budget_text = '' if stage.budget is None else f'budget {1000 * stage.budget:g} ms'
         notes = ['OVER'] if stage.over_budget else []
         if stage.uncertainty is None:
             notes.append('between two clocks whose offset is not known')
         elif stage.uncertainty:
             notes.append(f'within {1000 * stage.uncertainty:.3g} ms')
-        rows.append((name, f'{1000 * stage.duration:.3f} ms', budget_told, ', '.join(notes)))
+        rows.append((name, f'{1000 * stage.duration:.3f} ms', budget_text, ', '.join(notes)))
     yield from table(rows, right=(1,), indent=2)
 
 
@@ -221,8 +221,7 @@ def _action(now: Transition, labels: Labels) -> Iterator[str]:
 
 
 def _decisions(now: Transition, contract: Contract | None) -> Iterator[str]:
-    count = len(now.decisions)
-    yield from _title(f'Gate: {count} decision{"" if count == 1 else "s"} since the step before')
+    yield from _title(f'Gate: {many(len(now.decisions), "decision")} since the step before')
     if now.overrun:
         yield f'  OVERRUN: no action came in time, held by the {now.held_by}.'
     for index, decision in enumerate(now.decisions):
@@ -233,9 +232,9 @@ def _decision(
     decision: GateDecision, contract: Contract | None, *, answers: bool
 ) -> Iterator[str]:
     request = decision.request
-    told = f' on request {request.sequence} of {request.client}' if request else ''
+    text = f' on request {request.sequence} of {request.client}' if request else ''
     yield (
-        f'  {decision.sequence}: {decision.verdict.name}, by {decision.trigger.name}{told}'
+        f'  {decision.sequence}: {decision.verdict.name}, by {decision.trigger.name}{text}'
         f'{"; it answers this step" if answers else ""}'
     )
     for text in sentences(decision, contract):
@@ -308,11 +307,11 @@ def _reset(now: Transition, reset: ResetRecord) -> Iterator[str]:
 
 
 def _events(one: OneStep) -> Iterator[str]:
-    told = [e for e in one.step.events if e.kind not in (EventKind.REWARD, EventKind.SAFETY)]
+    events = [e for e in one.step.events if e.kind not in (EventKind.REWARD, EventKind.SAFETY)]
     yield from _title('Events')
-    for event in told:
+    for event in events:
         yield from _wrapped(f'{event.kind.name.lower()}: {event.reason}')
-    if not told:
+    if not events:
         yield '  none' if one.contract else '  not known without the contract'
     yield from _title('What people say of the episode')
     for label in one.labels:

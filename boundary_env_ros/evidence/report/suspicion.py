@@ -9,6 +9,7 @@ the same one after the other are one moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 import math
 
@@ -26,21 +27,23 @@ KEPT = 8
 REPEATED = 0.6
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Moment:
     """
     Some steps that show the same anomaly one after the other.
 
     Attributes
     ----------
-    agent, episode_id, first_step, last_step
-        Which.
+    agent, episode_id
+        Of which episode.
     step
         The one to look at.
     anomaly
         Anomaly of that step.
     also
         What else was seen around that step.
+    first_step, last_step
+        The first and the last of the steps.
     alike
         Moments like it in the run, this one among them: of the same kind, and ending if it is one.
 
@@ -48,12 +51,15 @@ class Moment:
 
     agent: str
     episode_id: str
-    first_step: int
-    last_step: int
     step: int
     anomaly: Anomaly
     also: tuple[Anomaly, ...] = ()
+    first_step: int = field(init=False)
+    last_step: int = field(init=False)
     alike: int = 1
+
+    def __post_init__(self) -> None:
+        self.first_step = self.last_step = self.step
 
     @property
     def score(self) -> float:
@@ -90,7 +96,7 @@ class Suspects:
         self._contract = contract
         self._places: dict[str, _Place] = {}
         self._kept: dict[tuple[str, str], list[Moment]] = {}
-        self._count: dict[tuple[str, str], int] = {}
+        self._count: Counter[tuple[str, str]] = Counter()
 
     def add(self, now: Transition) -> float:
         """
@@ -118,7 +124,7 @@ class Suspects:
             also = tuple(other for other in anomalies if other is not anomaly)
             known = place.growing.get(anomaly.kind)
             if known is None:
-                place.growing[anomaly.kind] = _moment(agent, place.episode_id, step, anomaly, also)
+                place.growing[anomaly.kind] = Moment(agent, place.episode_id, step, anomaly, also)
                 continue
             # A record may go back.
             known.first_step = min(known.first_step, step)
@@ -129,7 +135,7 @@ class Suspects:
 
     def disagreement(self, agent: str, episode_id: str, step: int, why: str) -> None:
         """Take an episode of which people say otherwise than the environment."""
-        self._keep(_moment(agent, episode_id, step, Anomaly('judged_otherwise', why)))
+        self._keep(Moment(agent, episode_id, step, Anomaly('judged_otherwise', why)))
 
     def foremost(self, count: int) -> tuple[Moment, ...]:
         """
@@ -143,14 +149,14 @@ class Suspects:
             self._close(agent)
         left = [moment for kept in self._kept.values() for moment in kept]
         chosen: list[Moment] = []
-        shown: dict[tuple[str, str], int] = {}
+        shown: Counter[tuple[str, str]] = Counter()
         while left and len(chosen) < count:
-            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.finding, 0))
+            best = max(left, key=lambda m: m.score * REPEATED ** shown[m.anomaly.finding])
             left.remove(best)
             kind, finding = best.anomaly.kind, best.anomaly.finding
             near = next((moment for moment in chosen if moment.is_near(best)), None)
             if near is None:
-                shown[finding] = shown.get(finding, 0) + 1
+                shown[finding] += 1
                 best.alike = self._count[finding]
                 chosen.append(best)
             elif kind not in {near.anomaly.kind, *(anomaly.kind for anomaly in near.also)}:
@@ -164,23 +170,9 @@ class Suspects:
 
     def _keep(self, moment: Moment) -> None:
         finding = moment.anomaly.finding
-        self._count[finding] = self._count.get(finding, 0) + 1
+        self._count[finding] += 1
         kept = self._kept.setdefault(finding, [])
         kept.append(moment)
         # Stable: of two that are alike the earlier one stays.
         kept.sort(key=lambda m: -m.score)
         del kept[KEPT:]
-
-
-def _moment(
-    agent: str, episode_id: str, step: int, anomaly: Anomaly, also: tuple[Anomaly, ...] = ()
-) -> Moment:
-    return Moment(
-        agent=agent,
-        episode_id=episode_id,
-        first_step=step,
-        last_step=step,
-        step=step,
-        anomaly=anomaly,
-        also=also,
-    )

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 import math
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ LINES = 8
 #: What was commanded in a step, if it was not because of the step's action.
 OTHERWISE = 'sent otherwise'
 
-#: Times that rules stepped in that are told one by one; more are joined.
+#: Times that rules stepped in that are listed one by one; more are joined.
 SPANS = 400
 
 _VERDICTS = {
@@ -44,7 +44,7 @@ _VERDICTS = {
     Verdict.REJECTED: 'R',
 }
 _STATUS = {FieldStatus.FRESH: 'F', FieldStatus.STALE: 'S', FieldStatus.MISSING: 'M'}
-#: From the mildest to the strictest; of a column the strictest is told.
+#: From the mildest to the strictest; of a column the strictest is shown.
 _STRICTNESS = '.ALHSR'
 _WORST = '.FSM'
 _ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
@@ -84,7 +84,7 @@ class TimelinePicture(NamedTuple):
 
 class Timeline:
     """
-    Takes the steps of one episode, whose number is known, and tells them in few columns.
+    Takes the steps of one episode, whose number is known, and shows them in few columns.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class Timeline:
         names = [label.chart for label in self._labels.command]
         by_hand = decision.trigger is Trigger.OPERATOR
         for result in decision.rules:
-            # That an operator's command is one is no news; an event tells the takeover.
+            # That an operator's command is one is no news; an event shows the takeover.
             if result.reason is Reason.REPUBLISHED or (
                 by_hand and result.outcome is Verdict.ADMITTED
             ):
@@ -278,7 +278,7 @@ class Timeline:
         span = self._growing[key] = _Span(result.reason, result.outcome, step, step, text)
         self._spans.append(span)
 
-    # Telling -------------------------------------------------------------------------------------
+    # As data -------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Json]:
         """Return what is drawn, as plain data."""
@@ -293,27 +293,20 @@ class Timeline:
             'status': {name: ''.join(s[:count]) for name, s in self._status.items()},
             'charts': [self._chart(chart) for chart in self._charts.values()],
             'rules': [
-                {
-                    'reason': span.reason.name,
-                    'outcome': span.outcome.name,
-                    'first': span.first,
-                    'last': span.last,
-                    'count': span.count,
-                    'text': span.text,
-                }
+                {**asdict(span), 'reason': span.reason.name, 'outcome': span.outcome.name}
                 for span in self._spans
             ],
             'events': self._events,
         }
 
     def _chart(self, chart: _Chart) -> dict[str, Json]:
-        told: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
+        data: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
         if chart.limit is not None:
-            told['limit'] = rounded(chart.limit)
-        told['lines'] = [
+            data['limit'] = rounded(chart.limit)
+        data['lines'] = [
             {'name': name, **band.to_json()} for name, band in chart.lines.items() if band.known
         ]
-        return told
+        return data
 
 
 def _reset(now: Transition, reset: ResetRecord) -> str:
@@ -326,9 +319,9 @@ def _reset(now: Transition, reset: ResetRecord) -> str:
 
 def _verdict(now: Transition) -> Verdict | None:
     """Return what the gate said of a step: its last word if that was a stop, else its answer."""
-    said = [d.verdict for d in now.decisions if d.verdict is not Verdict.REJECTED]
-    if said and (said[-1] is Verdict.STOPPED or now.verdict is None):
-        return said[-1]
+    verdicts = [d.verdict for d in now.decisions if d.verdict is not Verdict.REJECTED]
+    if verdicts and (verdicts[-1] is Verdict.STOPPED or now.verdict is None):
+        return verdicts[-1]
     return now.verdict
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a run as values, and how they are told."""
+"""The figures of a run as values, and as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.response import MANY
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.terminal import table
+from boundary_env_ros.terminal import many, table
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Execution:
         """
         Return which commands the robot is not seen to have followed; empty if there is none.
 
-        Where no evidence came of any, a sensor may have told its noise.
+        Where no evidence came of any, a sensor may have shown its noise.
         """
         if self.changed >= MANY and not self.measured and not self.estimated:
             return 'all'
@@ -278,15 +278,15 @@ class Summary:
         return '\n'.join(_lines(self))
 
     def origins(self) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """Return what all groups share, and the client and whatever else tells them apart."""
-        told = {
+        """Return what all groups share, and the client and whatever else distinguishes them."""
+        shown = {
             name.replace('_', ' '): [_origin(group.origin, name) for group in self.groups]
             for name in Origin._fields
         }
-        shared = {name for name, some in told.items() if len({*some}) == 1} - {'client'}
+        shared = {name for name, some in shown.items() if len({*some}) == 1} - {'client'}
         return (
-            {name: some[0] for name, some in told.items() if name in shared},
-            {name: some for name, some in told.items() if name not in shared},
+            {name: some[0] for name, some in shown.items() if name in shared},
+            {name: some for name, some in shown.items() if name not in shared},
         )
 
     def to_json(self) -> dict[str, object]:
@@ -416,11 +416,11 @@ def _stage(client: FigureGroup, stage: str) -> str:
 def _delay(found: Delay | None) -> str:
     if found is None:
         return 'unknown'
-    episodes = f'{found.episodes} episode{"s" if found.episodes != 1 else ""}'
-    return f'{milliseconds(found.seconds)} ± {milliseconds(found.uncertainty)} ({episodes})'
+    delay = f'{milliseconds(found.seconds)} ± {milliseconds(found.uncertainty)}'
+    return f'{delay} ({many(found.episodes, "episode")})'
 
 
 def milliseconds(seconds: float) -> str:
     """Return a duration in milliseconds, in about three digits."""
-    told = 1000 * seconds
-    return f'{told:.0f}' if abs(told) >= 100 else f'{told:.3g}'
+    shown = 1000 * seconds
+    return f'{shown:.0f}' if abs(shown) >= 100 else f'{shown:.3g}'

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 import sys
 import time
@@ -12,7 +11,6 @@ from typing import Any
 
 import rclpy
 from rclpy.duration import Duration
-from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.silence import PATIENCE
@@ -30,7 +28,6 @@ from boundary_env_ros.ros.recorded_topics import (
     RawSubscriptions,
     recorded_topics,
     RecordedTopic,
-    Unattended,
 )
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.recording_thread import RecordingThread
@@ -119,13 +116,6 @@ class Recorder(ContractNode):
             'File with a private Ed25519 key (PEM) that signs the record when it is closed; '
             'empty: it is not signed.',
         )
-
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """The subscriptions of the executor; what is recorded is taken, and would only wake it."""
-        for subscription in super().subscriptions:
-            if not isinstance(subscription.callback_group, Unattended):
-                yield subscription
 
     def configure(self) -> None:
         """Make the folder, and listen; what comes is written when the node is active."""

@@ -184,7 +184,7 @@ def _measured(
     key: Reader, model: type[T], command: Values, interface: Sequence[Interface], **given: Any
 ) -> T:
     """
-    Return what tells a value for each dimension of the command.
+    Return what measures a value for each dimension of the command.
 
     Of joints it is, unless the keys say otherwise, that quantity of those that are commanded.
     """
@@ -194,7 +194,7 @@ def _measured(
         names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
         commanded = Joints(names=names, quantities=(interface[0].value,))
     values = parse_source(key, type_name, COMMAND_FORMS, commanded=commanded)
-    # Without a path nothing was read, which is told already.
+    # Without a path nothing was read, which is reported already.
     if values.count != count and values.paths != ('',):
         place = ('joints',) if type_name == JOINTS else ('fields',)
         given_paths = any(map(key.has, COMMAND_FORMS))

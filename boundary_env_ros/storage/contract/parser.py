@@ -112,7 +112,7 @@ def parse(
     top.finish()
     top.report(list(contradictions(contract, {problem.path for problem in top.problems})))
     if top.problems:
-        raise ContractError(sorted(_told_once(_causes(top.problems)), key=_by_line), source)
+        raise ContractError(sorted(_without_repeats(_causes(top.problems)), key=_by_line), source)
     return contract
 
 
@@ -152,7 +152,7 @@ def may_follow(path: Path, section: Path, keys: Collection[object] = _OF_TYPE) -
     return path[: len(section)] == section and (not below or below[0] in keys)
 
 
-def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+def _without_repeats(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield problems; the same of several values of one key is one problem of the key."""
     several: dict[Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):

@@ -66,7 +66,7 @@ class Reader:
         self.path = path
         self._lines = lines or {}
         self.problems = [] if problems is None else problems
-        self._asked: list[str] = []
+        self._known: list[str] = []
         self._silent = False
         self._below: dict[Path, Reader] = {}
         if isinstance(data, Mapping):
@@ -100,12 +100,12 @@ class Reader:
 
     def has(self, key: str) -> bool:
         """Return whether a key is there and not null; it is known here, whether read or not."""
-        self._asked.append(key)
+        self._known.append(key)
         return self._data.get(key) is not None
 
     def names(self) -> tuple[str, ...]:
         """Return all keys, for mappings whose keys the user chooses."""
-        self._asked.extend(self._data)
+        self._known.extend(self._data)
         return tuple(self._data)
 
     def named(self) -> tuple[str, ...]:
@@ -115,14 +115,14 @@ class Reader:
                 self.problem((name,), NAME.expected, name)
         return self.names()
 
-    def _take(self, key: str, expected: str, *, required: bool = True) -> object:
+    def _get(self, key: str, expected: str, *, required: bool = True) -> object:
         if not self.has(key) and required:
             self.problem((key,), expected, Text('nothing'))
         return self._data.get(key)
 
     def section(self, key: str, *, required: bool = True, expected: str = '') -> Reader:
         """Return the reader of a mapping; of an empty one if it is optional and absent."""
-        value = self._take(key, expected or _SECTION, required=required)
+        value = self._get(key, expected or _SECTION, required=required)
         if value is None:
             value = _MISSING if required else {}
         return self._reader(value, key)
@@ -168,8 +168,8 @@ class Reader:
         """
         shape = {'count': count, 'columns': columns, 'dimension': dimension}
         for name, part in parts_of(model).items():
-            said_here = self._applies(part) and (name in only or not only)
-            if not part.is_stored or name in given or not said_here:
+            applies = self._applies(part) and (name in only or not only)
+            if not part.is_stored or name in given or not applies:
                 continue
             if part.key is None:
                 given[name] = part.default
@@ -236,7 +236,7 @@ class Reader:
 
     def one(self, key: str, form: Form) -> Any:
         """Return a value of a form, which must be there."""
-        value = self._take(key, form.expected)
+        value = self._get(key, form.expected)
         found = None if value is None else self._fit((key,), form, value)
         return form.unfit if found is None else found
 
@@ -284,7 +284,7 @@ class Reader:
         lists = form.expected
         if count is not None:
             lists = f'{form.expected}, or a list of {"one" if count == 1 else count}'
-        value = self._take(key, expected or lists)
+        value = self._get(key, expected or lists)
         unfit = (form.unfit,) * (count or 0)
         if value is None:
             return unfit
@@ -335,7 +335,7 @@ class Reader:
     def sections(self, key: str) -> tuple[Reader, ...]:
         """Return the readers of a list of mappings."""
         expected = 'a list of mappings of keys'
-        value = self._take(key, expected)
+        value = self._get(key, expected)
         if not isinstance(value, (list, tuple)):
             if value is not None:
                 self.problem((key,), expected, value)
@@ -354,7 +354,7 @@ class Reader:
         Its keys come in alphabetical order at every depth: their order in the file has no meaning,
         nor a place in the digest, so nothing may come to depend on it.
         """
-        value = self._take(key, _SECTION, required=False)
+        value = self._get(key, _SECTION, required=False)
         if isinstance(value, Mapping):
             found: Mapping[str, object] = self._plain(value, (key,))
             return found
@@ -379,9 +379,9 @@ class Reader:
         """Report every key that was not read, here and below."""
         for reader in self._below.values():
             reader.finish()
-        known = sorted(set(self._asked))
+        known = sorted(set(self._known))
         for key in self._data:
-            if key not in self._asked:
+            if key not in self._known:
                 hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
                 self.problem((key,), '', Text('unknown key'), hint)

@@ -191,9 +191,9 @@ def test_an_environment_passes_it_over_and_says_why() -> None:
         captured = time.stamp(ago=0.01)
         return item.reading(imu(time, covariance), captured=captured)
 
-    buffer = buffer.after('heading', sample([0.0] * 9))
+    buffer = buffer.after({'heading': sample([0.0] * 9)})
     time.wait(1.0)
-    buffer = buffer.after('heading', sample(NONE_OF_9))
+    buffer = buffer.after({'heading': sample(NONE_OF_9)})
     view = buffer.view(StepId(digest=DIGEST, agent=AGENT, episode_id=''), time.now)
     [field] = [field for field in view.fields if field.name == 'heading']
     assert (field.status, field.values) == (FieldStatus.STALE, (0.0,))

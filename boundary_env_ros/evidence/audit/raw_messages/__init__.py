@@ -1,3 +1,3 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records held against the raw messages of the topics that they speak of."""
+"""Records compared with the raw messages of the topics that they speak of."""

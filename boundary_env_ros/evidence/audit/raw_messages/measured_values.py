@@ -1,12 +1,11 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fields, measurements and evidence of execution, held against the messages they are of."""
+"""Fields and evidence of execution, compared with the messages that they are of."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 import math
 
@@ -14,7 +13,6 @@ from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Lookup
 from boundary_env_ros.core.environment.actuation import same_on_wire
 from boundary_env_ros.core.environment.freezing import bring_inside
-from boundary_env_ros.core.records.decision import GateDecision, Measurement, Verdict
 from boundary_env_ros.core.records.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.core.records.transition import ActuationEvidence, Transition
@@ -22,13 +20,13 @@ from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, Input, TF
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.core.sources.reading import is_measured, Reading
 from boundary_env_ros.core.sources.transforms import as_message
-from boundary_env_ros.core.timebase import Clock, NANOSECONDS, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.raw_messages.ties import LazyMessage, Tie, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import LazyMessage, of_no_message, Tie, Ties
 from boundary_env_ros.evidence.audit.rules.audit_rule import unlike
 from boundary_env_ros.evidence.record_difference import Mismatch, same, vector
-from boundary_env_ros.evidence.wiring import same_topic, STOP
+from boundary_env_ros.evidence.run_files import same_topic
 
 #: Nanoseconds of log time in which all transforms have come that a field was looked up in; more
 #: than they take, and less than they are kept.
@@ -37,7 +35,7 @@ DELAY = 10 * NANOSECONDS
 
 class ObservationChecks:
     """
-    Holds steps against the sensor topics.
+    Compares steps with the sensor topics.
 
     Parameters
     ----------
@@ -79,7 +77,7 @@ class ObservationChecks:
                 continue
             place = f'{where}.{field.name}'
             # A field goes by one message until it measures something else.
-            if not looked_up and self._ties.is_again(now.id.agent, place, _of_message(field)):
+            if not looked_up and self._ties.is_repeated(now.id.agent, place, _of_message(field)):
                 continue
             tie = Tie(
                 of=now.id,
@@ -90,11 +88,7 @@ class ObservationChecks:
                 sent=self._sent(field),
                 differences=partial(self._differences, place, spec, field),
                 besides=partial(self._besides, place, field),
-                none=Mismatch(
-                    place,
-                    f'a message on {use.at} of that stamp',
-                    f'{vector(field.values)} of no message',
-                ),
+                none=partial(of_no_message, place, use, field.values, ' of that stamp'),
             )
             if not isinstance(source, Lookup):
                 self._ties.tie(tie)
@@ -152,7 +146,7 @@ class ObservationChecks:
             expected, there = self._looked_up(tie, source, spec, field)
             if expected and not self._ties.lacks(tie, there=there):
                 self._ties.contradict(
-                    tie, Mismatch(tie.none.field, expected, vector(field.values))
+                    tie, Mismatch(tie.none().field, expected, vector(field.values))
                 )
 
     def _looked_up(
@@ -172,7 +166,7 @@ class ObservationChecks:
         again = bring_inside(reader(source)(as_message(link, tie.key[1])), spec)[0]
         if not same(again, field.values):
             return f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say', True
-        ties.took('fields', use.label)
+        ties.count('fields', use.label)
         return '', True
 
 
@@ -188,16 +182,16 @@ def _of_field(
             values, clipped = bring_inside(reading.values, spec)
     except WRONG_INPUT as error:
         values = f'{type(error).__name__}: {error}'
+    made = values, reading.document, _hash(reading), clipped, reading.confidence
+    recorded = field.values, field.document, _hash(field), field.clipped, field.confidence
+    if same(made, recorded):
+        return ()
+    names = 'values', 'document', 'image', 'clipped', 'confidence'
     why = f'of that message on {use.at}'
-    pairs = (
-        ('values', values, field.values),
-        ('document', reading.document, field.document),
-        ('image', _hash(reading), _hash(field)),
-        ('clipped', clipped, field.clipped),
-        ('confidence', reading.confidence, field.confidence),
-    )
     return tuple(
-        found for name, made, said in pairs for found in unlike(f'{place}.{name}', made, said, why)
+        found
+        for name, one, other in zip(names, made, recorded, strict=True)
+        for found in unlike(f'{place}.{name}', one, other, why)
     )
 
 
@@ -213,124 +207,9 @@ def _hash(found: ObservationField | Reading) -> bytes | None:
     return None if found.image is None else found.image.sha256
 
 
-#: Nanoseconds after which a press has come to a gate that runs, be it sent once more: what got
-#: lost is sent again with a heartbeat, of which Fast DDS makes one in 3 s.
-SENT_AGAIN = 3 * NANOSECONDS
-
-
-@dataclass(slots=True)
-class _Stop:
-    """
-    When an emergency stop was pressed that no decision has named yet, and in which episode.
-
-    ``sent`` is when its message was sent, and ``decided`` whether the gate was there before.
-    """
-
-    since: int | None = None
-    sent: int = 0
-    pressed: bool = False
-    episode: str = ''
-    decided: bool = False
-
-
-class DecisionChecks:
-    """
-    Holds decisions against the sensor topics.
-
-    Parameters
-    ----------
-    ties
-        Ties values to messages.
-
-    """
-
-    def __init__(self, ties: Ties) -> None:
-        self._ties = ties
-        self._most = SENT_AGAIN + to_nanoseconds(ties.contract.safety.sensor_timeout)
-        self._stops: defaultdict[str, _Stop] = defaultdict(_Stop)
-
-    def pressed(self, agent: str, message: LazyMessage) -> None:
-        """Take a message of the emergency stop."""
-        reading = message.readings.get(self._ties.uses[agent][STOP])
-        if reading is not None:
-            stop, pressed = self._stops[agent], bool(reading.values[0])
-            if pressed and not stop.pressed and stop.decided:
-                stop.since, stop.sent, stop.episode = message.log_time, message.publish_time, ''
-            stop.pressed = pressed
-
-    def check(self, decision: GateDecision) -> None:
-        """Tie the measurements of a decision to messages."""
-        agent = decision.id.agent
-        for measurement in decision.inputs.measurements:
-            use = self._ties.use(agent, f'gate {measurement.name}')
-            if use is None or not measurement.received_steady:
-                continue
-            # A gate goes by one message for many decisions.
-            said = measurement.captured, measurement.topic, measurement.values
-            if not self._ties.is_again(agent, use.label, said) or measurement.captured is None:
-                self._tie(decision, measurement, use)
-
-    def _tie(self, decision: GateDecision, measurement: Measurement, use: Input) -> None:
-        place, captured = f'decision {decision.sequence}.{measurement.name}', measurement.captured
-        expected = f'a message on {use.at}'
-        self._ties.tie(
-            Tie(
-                of=decision.id,
-                log_time=self._ties.now,
-                kind='measurements',
-                uses=[use],
-                key=None if captured is None else (True, captured.nanoseconds),
-                differences=partial(_of_measurement, place, measurement),
-                besides=partial(_topic, place, measurement.topic),
-                none=Mismatch(
-                    place,
-                    f'{expected} of that stamp' if captured else expected,
-                    f'{vector(measurement.values)} of no message',
-                ),
-            )
-        )
-
-    def check_stop(self, decision: GateDecision, log_time: int) -> None:
-        """Ask for a decision that an emergency stop was pressed, in the episode that goes on."""
-        stop = self._stops[decision.id.agent]
-        stop.decided = decision.sequence != 1
-        # What was decided before and came later could not know.
-        earlier = not self._ties.contract.sim_time and decision.decided.ros.nanoseconds < stop.sent
-        if decision.inputs.emergency_stop or decision.sequence == 1:
-            stop.since = None
-        if earlier or stop.since is None or decision.verdict is Verdict.REJECTED:
-            return
-        if not stop.episode and log_time >= stop.since:
-            stop.episode = decision.id.episode_id
-        self._ties.asked[STOP] += 1
-        late = log_time - stop.since
-        if late > self._most and stop.episode == decision.id.episode_id:
-            stop.since = None
-            place = f'decision {decision.sequence}.emergency_stop'
-            expected = f'True, {late / NANOSECONDS:.3g} s after it was pressed'
-            found = Mismatch(place, expected, 'False')
-            self._ties.find('emergency-stop-heard', found, decision.id)
-
-
-def _of_measurement(
-    place: str, measurement: Measurement, use: Input, message: LazyMessage
-) -> tuple[Mismatch, ...]:
-    again = message.readings[use].values
-    if same(again, measurement.values):
-        return ()
-    why = f'{vector(again)}, of that message on {use.at}'
-    return (Mismatch(f'{place}.values', why, vector(measurement.values)),)
-
-
-def _topic(place: str, topic: str, use: Input, _: LazyMessage) -> tuple[tuple[str, Mismatch], ...]:
-    if same_topic(use.at, topic):
-        return ()
-    return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.at), repr(topic))),)
-
-
 class FeedbackChecks:
     """
-    Holds measured actions and evidence of execution against the feedback.
+    Compares measured actions and evidence of execution with the feedback.
 
     Parameters
     ----------
@@ -343,7 +222,7 @@ class FeedbackChecks:
         self._ties = ties
 
     def check(self, now: Transition) -> None:
-        """Hold the measured action of a step, and the evidence in it, against the feedback."""
+        """Compare the measured action of a step, and the evidence in it, with the feedback."""
         if now.measured_at is not None and now.measured_action:
             self._measured(
                 now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action
@@ -365,19 +244,19 @@ class FeedbackChecks:
             self._sampled(evidence.id, place, at, source, sampled[0])
 
     def _feedback(self, of: StepId) -> Sequence[Input]:
-        """Return the topics of the feedback; empty if the record lacks one, which is told."""
+        """Return the topics of the feedback; empty if the record lacks one, which is reported."""
         uses = [self._ties.use(of.agent, f'feedback {g.name}') for g, _ in self._ties.groups]
         known = [use for use in uses if use is not None]
         return known if len(known) == len(uses) else ()
 
     def _sampled(self, of: StepId, place: str, at: int, source: str, before: int) -> None:
-        """Hold source and quantum of what was seen in the feedback against its topics."""
+        """Compare source and quantum of what was seen in the feedback with its topics."""
         uses = self._feedback(of)
         if not uses:
             return
         topics = list(dict.fromkeys(use.at for use in uses))
-        said = source.split()
-        if len(said) != len(topics) or not all(map(same_topic, topics, said)):
+        recorded = source.split()
+        if len(recorded) != len(topics) or not all(map(same_topic, topics, recorded)):
             found = Mismatch(f'{place}.source', repr(' '.join(topics)), repr(source))
             self._ties.find('execution-measured', found, of)
         self._quantum(of, place, before if before < at else at + 1, uses)
@@ -405,7 +284,7 @@ class FeedbackChecks:
             if use is None or not same_topic(source, use.topic):
                 continue
             if not use.at:
-                return True  # told as a topic that is missing
+                return True  # reported as a topic that is missing
             uses.append(use)
             parts[use.label] = values if len(values) == group.size else values[own]
         if not uses or any(same_topic(source, g.feedback.topic) for g, _ in ties.groups):
@@ -456,7 +335,7 @@ class FeedbackChecks:
                 uses=uses,
                 key=(True, stamp),
                 differences=differences,
-                none=none,
+                none=lambda: none,
                 rule=rule,
             )
         )

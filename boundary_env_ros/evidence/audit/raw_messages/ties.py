@@ -10,6 +10,7 @@ that comes, or the record is at its end; of each topic the last messages are kep
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -26,9 +27,10 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
-from boundary_env_ros.evidence.record_difference import Mismatch, same
-from boundary_env_ros.evidence.wiring import wired
+from boundary_env_ros.evidence.record_difference import Mismatch, same, vector
+from boundary_env_ros.evidence.run_files import wired
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
@@ -38,6 +40,12 @@ KEEP, KEPT = 20 * NANOSECONDS, 64
 #: Nanoseconds of log time by which topics overtake each other at most: what got lost is sent again
 #: for so long.
 REACH = 12 * NANOSECONDS
+
+#: Nanoseconds behind a hole in which a record may speak of what was in it.
+BEHIND = 2 * NANOSECONDS
+
+#: Nanoseconds by which messages of several topics may be in another order than they came in.
+EDGE = NANOSECONDS // 20
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
@@ -112,16 +120,25 @@ class LazyMessage:
                 try:
                     self._readings[item] = item.reading(message)
                 except (BoundaryError, *WRONG_INPUT):
-                    # The nodes pass over what they cannot read, and say so; what a record claims
-                    # to have read there is found to have no support.
+                    # The nodes pass over what they cannot read, and say so; what a record says
+                    # was read there is found to have no support.
                     continue
         return self._readings
 
 
 class Window:
-    """The last messages of one topic."""
+    """
+    The last messages of one topic.
+
+    Attributes
+    ----------
+    inputs
+        What is read from each of them.
+
+    """
 
     def __init__(self) -> None:
+        self.inputs: list[Input] = []
         # Of the first message of all: what it is found by, and when the recorder had it.
         self._first: tuple[Key, int] | None = None
         self._messages: deque[LazyMessage] = deque()
@@ -130,9 +147,9 @@ class Window:
         # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
         self._has_header: bool | None = None
 
-    def add(self, recorded: Recorded, inputs: Sequence[Input]) -> LazyMessage:
+    def add(self, recorded: Recorded) -> LazyMessage:
         """Remember the next message of the topic, and forget those that are too old."""
-        message = LazyMessage(recorded, self._stamp(recorded), inputs)
+        message = LazyMessage(recorded, self._stamp(recorded), self.inputs)
         messages = self._messages
         self._first = self._first or (message.key, message.log_time)
         messages.append(message)
@@ -214,6 +231,45 @@ class Window:
         return 'early' if early else 'torn' if torn else ''
 
 
+class Holes:
+    """
+    The parts of a record whose messages were damaged.
+
+    Parameters
+    ----------
+    holes
+        The log times that each is between, nanoseconds.
+
+    """
+
+    def __init__(self, holes: Iterable[tuple[int, int]]) -> None:
+        self._holes = sorted(holes)
+
+    def __len__(self) -> int:
+        return len(self._holes)
+
+    def _last(self, log_time: int) -> tuple[int, int] | None:
+        """Return the last one that begins before a log time; None if none does."""
+        place = bisect_left(self._holes, (log_time,))
+        return self._holes[place - 1] if place else None
+
+    def begin_at(self, log_time: int) -> None:
+        """Take what came before the record for missing."""
+        if self._last(1) is None:
+            self._holes.insert(0, (0, log_time))
+
+    def fill(self, log_time: int) -> None:
+        """Take note of a message: nothing is missing around it."""
+        hole = self._last(log_time - EDGE) if self._holes else None
+        if hole is not None and log_time < hole[1] - EDGE:
+            self._holes.remove(hole)
+
+    def reach(self, log_time: int) -> bool:
+        """Return whether a record may speak of what was in one."""
+        hole = self._last(log_time + 1)
+        return hole is not None and log_time <= hole[1] + BEHIND
+
+
 Find: TypeAlias = Callable[[str, Mismatch, StepId | None], None]
 
 #: Values that wait for their messages; the first ones are given up for more.
@@ -244,7 +300,7 @@ class Tie:
     besides
         Returns what else is wrong once the message is found, by rule.
     none
-        What is found if there is no such message.
+        Returns what is found if there is no such message.
     rule
         The rule that asks for the message.
     wrong
@@ -260,9 +316,15 @@ class Tie:
     log_time: int
     differences: Callable[[Input, LazyMessage], Sequence[Mismatch]]
     besides: Callable[[Input, LazyMessage], Iterable[tuple[str, Mismatch]]] = lambda *_: ()
-    none: Mismatch
+    none: Callable[[], Mismatch]
     rule: str = 'values-from-sensors'
     wrong: Sequence[Mismatch] = field(default=())
+
+
+def of_no_message(place: str, use: Input, values: Vector, stamped: str) -> Mismatch:
+    """Return what is wrong with values that no message has."""
+    expected = f'a message on {use.at}{stamped}'
+    return Mismatch(place, expected, f'{vector(values)} of no message')
 
 
 class Ties:
@@ -289,14 +351,14 @@ class Ties:
     groups
         The groups of the action, each with its part of the command.
     checked
-        How many measurements, fields, commands ... were held against a raw message.
+        How many measurements, fields, commands ... were compared with a raw message.
     asked
         How many checks of each kind there were, by the use of the topic; excused ones included.
     excused
         By the name of the excuse: how many checks of each kind were excused by it.
     lost
         How many messages the recorder says that it lost, or of how many topics it cannot say.
-    told_until
+    reported_until
         Log time up to which it has said so; all is, where nothing says anything.
     now
         Log time of the record that is looked at, nanoseconds.
@@ -322,19 +384,18 @@ class Ties:
         self.checked: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
         self.excused: dict[str, Counter[str]] = {}
+        self._labels = {use: use.label for uses in self.uses.values() for use in uses.values()}
         self._windows: dict[str, Window] = {}
-        self._by_topic: dict[str, list[Input]] = {}
         for uses in self.uses.values():
             for use in uses.values():
                 if use.at:
-                    self._by_topic.setdefault(use.at, []).append(use)
-                    self._windows.setdefault(use.at, Window())
-        self.listened = frozenset(self._by_topic)
+                    self._windows.setdefault(use.at, Window()).inputs.append(use)
+        self.listened = frozenset(self._windows)
         self.lost = self.now = 0
-        self.told_until = sys.maxsize
+        self.reported_until = sys.maxsize
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
-        self._said: dict[tuple[str, str], object] = {}
+        self._last_values: dict[tuple[str, str], tuple[object, ...]] = {}
 
     def use(self, agent: str, name: str) -> Input | None:
         """Return a use that the record has a topic for."""
@@ -346,17 +407,19 @@ class Ties:
     def message(self, recorded: Recorded) -> LazyMessage:
         """Take a message of a topic that is used, and tie to it what waits for it."""
         topic = recorded.topic
-        message = self._windows[topic].add(recorded, self._by_topic[topic])
+        message = self._windows[topic].add(recorded)
+        if not self._wanted:
+            return message
         for key in (message.key,) if message.key[0] else (message.key, None):
             for tie in tuple(self._wanted.get((topic, key), ())):
                 if any(use.at == topic and self._is_of(tie, use, message) for use in tie.uses):
-                    self._no_longer(tie)
+                    self._stop_waiting(tie)
         return message
 
-    def is_again(self, agent: str, place: str, said: object) -> bool:
-        """Return whether a value is of the same message as the last one of its place."""
-        before, self._said[agent, place] = self._said.get((agent, place)), said
-        return before is not None and same(before, said)
+    def is_repeated(self, agent: str, place: str, value: tuple[object, ...]) -> bool:
+        """Return whether a value, its stamp first, is of the same message as the last there."""
+        before, self._last_values[agent, place] = self._last_values.get((agent, place)), value
+        return before is not None and before[0] == value[0] and same(before, value)
 
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
@@ -384,12 +447,12 @@ class Ties:
         if differences:
             tie.wrong = tie.wrong or differences
             return False
-        self.took(tie.kind, use.label)
+        self.count(tie.kind, self._labels[use])
         for rule, mismatch in tie.besides(use, message):
             self.find(rule, mismatch, tie.of)
         return True
 
-    def _no_longer(self, tie: Tie) -> None:
+    def _stop_waiting(self, tie: Tie) -> None:
         del self._waiting[tie]
         for topic in {use.at for use in tie.uses}:
             wanted = self._wanted[topic, tie.key]
@@ -399,7 +462,7 @@ class Ties:
 
     def _give_up(self, tie: Tie) -> None:
         """Judge a value whose message did not come."""
-        self._no_longer(tie)
+        self._stop_waiting(tie)
         key, wrong = tie.key, () if tie.key is None else tie.wrong
         # Some sensors repeat a stamp, and a time of simulation stands still while the world is
         # reset: then the value may be of a message that is missing, and has the stamp of another.
@@ -407,7 +470,7 @@ class Ties:
             key is not None and any(len(self._windows[use.at].at(key)) > 1 for use in tie.uses)
         )
         if (wrong and not repeated) or not self.lacks(tie):
-            self.contradict(tie, *(wrong or (tie.none,)))
+            self.contradict(tie, *(wrong or (tie.none(),)))
 
     def contradict(self, tie: Tie, *mismatches: Mismatch) -> None:
         """Note where a value is not what its message says."""
@@ -422,7 +485,7 @@ class Ties:
 
     # What may be missing -------------------------------------------------------------------------
 
-    def took(self, kind: str, name: str) -> None:
+    def count(self, kind: str, name: str) -> None:
         """Take note of a check that was made."""
         self.checked[kind] += 1
         self.asked[name] += 1
@@ -438,7 +501,7 @@ class Ties:
             return 'gap'
         if self._holes:
             return 'damaged'
-        return 'lost' if self.lost or log_time > self.told_until else ''
+        return 'lost' if self.lost or log_time > self.reported_until else ''
 
     def lacks(self, tie: Tie, *, there: bool = False) -> bool:
         """

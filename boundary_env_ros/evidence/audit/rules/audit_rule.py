@@ -19,7 +19,7 @@ import re
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.records.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.evidence.record_difference import (
     close,
@@ -60,9 +60,9 @@ class AuditRule:
         Where to look when one does not.
     severity
         See :class:`Severity`.
-    raw
-        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
-        them.
+    topics
+        The kinds of topics whose raw messages it, or a part of it, needs, and the contract to read
+        them: by what reads them there, ``gate``, ``field`` ..., or ``request`` and ``decision``.
     near
         Whether it compares with another record, which may have been where the record is damaged.
     run
@@ -74,7 +74,7 @@ class AuditRule:
     sentence: str
     way_out: str
     severity: Severity = Severity.FATAL
-    raw: bool = False
+    topics: tuple[str, ...] = ()
     near: bool = False
     run: bool = False
 
@@ -87,23 +87,10 @@ class AuditRule:
 #: All rules as text, by what they are about.
 PAGES = Path(__file__).with_name('rules.md').read_text(encoding='utf-8')
 
-#: The rules that need the raw messages of a bag, in whole or in part.
-_RAW = frozenset(
-    {
-        'request-answered',
-        'as-published',
-        'values-from-sensors',
-        'frame-as-contract',
-        'command-on-topic',
-        'emergency-stop-heard',
-    }
-)
-
-#: The rules that compare with another record, which may have been where the record is damaged.
-_NEAR = frozenset({'index-agrees', 'episode-ended', 'as-published'})
-
 _PAGE = re.compile(
-    r'^#### `(.*)`\n\n(\w+)(, (?:in part )?for a run)?\. (.*)\n\n\*Fix:\* (.*)\n', re.M
+    r'^#### `(.*)`\n\n(\w+)(, (?:in part )?for a run)?(, across records)?\. (.*)\n\n'
+    r'\*Fix:\* (.*)\n(?:\n\*Topics:\* (.*)\.\n)?',
+    re.M,
 )
 
 
@@ -114,11 +101,11 @@ def _rules(pages: str) -> tuple[AuditRule, ...]:
             sentence=sentence,
             way_out=way_out,
             severity=Severity(severity.lower()),
-            raw=name in _RAW,
-            near=name in _NEAR,
+            topics=tuple(filter(None, topics.split(', '))),
+            near=bool(near),
             run=bool(run),
         )
-        for name, severity, run, sentence, way_out in _PAGE.findall(pages)
+        for name, severity, run, near, sentence, way_out, topics in _PAGE.findall(pages)
     )
 
 
@@ -135,7 +122,7 @@ RECOMPUTED = ('step-recomputed', 'decision-recomputed')
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 
 
-@frozen
+@frozen(eq=False)
 class AuditTerms:
     """
     A contract in the form in which the rules use it.
@@ -175,10 +162,10 @@ class DecisionLink:
     emitted
         The last decisions before it that published a command, the newest last: as many as the
         third derivative of what was published needs.
-    heard, seen
+    admitted, last_request
         The last request before it that was not refused, and the last one of all.
     obeyed
-        The last decision before it by which a policy or an operator was heard.
+        The last decision before it that answers a policy or an operator.
     ticked
         The last decision before it of the gate's own timer.
     direct
@@ -193,8 +180,8 @@ class DecisionLink:
     place: str
     before: GateDecision | None = None
     emitted: tuple[GateDecision, ...] = ()
-    heard: ActionRequest | None = None
-    seen: ActionRequest | None = None
+    admitted: ActionRequest | None = None
+    last_request: ActionRequest | None = None
     obeyed: GateDecision | None = None
     ticked: GateDecision | None = None
     direct: bool
@@ -204,6 +191,47 @@ class DecisionLink:
     def published(self) -> GateDecision | None:
         """Return the last decision before it that published a command."""
         return self.emitted[-1] if self.emitted else None
+
+
+#: Published decisions that are remembered: a third derivative is of four.
+EMITTED = 3
+
+
+def link(
+    last: DecisionLink | None,
+    decision: GateDecision,
+    place: str,
+    terms: AuditTerms | None,
+    *,
+    direct: bool,
+) -> DecisionLink:
+    """Return the next decision of a gate in the chain of its decisions."""
+    if last is None:
+        return DecisionLink(decision=decision, place=place, direct=direct, terms=terms)
+    before = last.decision
+    request, trigger = before.request, before.trigger
+    refused = before.verdict is Verdict.REJECTED
+    emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
+    admitted = request if request is not None and not refused else last.admitted
+    if direct and decision.sequence > before.sequence + 1:
+        emitted, admitted = (), None  # Which were the last ones is not in the record.
+    elif before.published:
+        emitted = (*emitted[1 - EMITTED :], before)
+        ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
+    if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
+        obeyed = before
+    return DecisionLink(
+        decision=decision,
+        place=place,
+        before=before,
+        emitted=emitted,
+        admitted=admitted,
+        last_request=request or last.last_request,
+        obeyed=obeyed,
+        ticked=ticked,
+        direct=direct,
+        terms=terms,
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -266,7 +294,7 @@ class Check:
     ----------
     rule
         Id of the rule.
-    look
+    function
         Pure function from a step, or a decision of the gate, to what is wrong in it.
     contract
         Whether it can only be applied with the contract at hand.
@@ -277,7 +305,7 @@ class Check:
     """
 
     rule: str
-    look: Callable[..., Found]
+    function: Callable[..., Found]
     contract: bool = False
     near: bool = False
 
@@ -302,18 +330,18 @@ def of_step(
     rule: str, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[StepContext], Found]], StepCheck]:
     """Make a check of steps of a function."""
-    return lambda look: StepCheck(RULE[rule].id, look, contract, near)
+    return lambda function: StepCheck(RULE[rule].id, function, contract, near)
 
 
 def of_decision(
     rule: str, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[DecisionLink], Found]], DecisionCheck]:
     """Make a check of decisions of the gate of a function."""
-    return lambda look: DecisionCheck(RULE[rule].id, look, contract, near)
+    return lambda function: DecisionCheck(RULE[rule].id, function, contract, near)
 
 
 def limits_of(decision: GateDecision, terms: AuditTerms) -> Limits:
-    """Return the limits that held for a decision; those of the contract if it claims looser."""
+    """Return the limits that held for a decision; those of the contract if its own are looser."""
     return terms.judge.limits_under(decision.runtime_limits)
 
 
@@ -326,7 +354,7 @@ def known(terms: AuditTerms | None) -> AuditTerms:
 
 def unlike(field: str, expected: object, actual: object, why: str = '') -> tuple[Mismatch, ...]:
     """Return a mismatch unless two values are the same, bit by bit."""
-    if expected is actual or same(expected, actual):
+    if expected is actual or expected == actual or same(expected, actual):
         return ()
     return (Mismatch(field, f'{format_value(expected)} {why}'.rstrip(), format_value(actual)),)
 

@@ -65,12 +65,12 @@ MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
 
 @of_decision('episode-constant')
 def _lease_constant(link: DecisionLink) -> Found:
-    heard, request = link.heard, link.decision.request
-    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+    admitted, request = link.admitted, link.decision.request
+    if request is None or admitted is None or link.decision.verdict is Verdict.REJECTED:
         return
-    if heard.id.episode_id == request.id.episode_id:
+    if admitted.id.episode_id == request.id.episode_id:
         for name in ('lease_id', 'client', 'client_version'):
-            expected, actual = getattr(heard, name), getattr(request, name)
+            expected, actual = getattr(admitted, name), getattr(request, name)
             yield from unlike(f'request.{name}', expected, actual, 'as before')
 
 
@@ -105,7 +105,7 @@ def _decision_stamped(link: DecisionLink) -> Found:
 
 
 @of_decision('request-valid')
-def _request_carried(link: DecisionLink) -> Found:
+def _request_matches(link: DecisionLink) -> Found:
     decision, request = link.decision, link.decision.request
     if request is None:
         return
@@ -118,13 +118,13 @@ def _request_carried(link: DecisionLink) -> Found:
     if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):
         expected = f'a step that request {request.sequence} from {request.id.step} on is for'
         yield Mismatch('id.step', expected, str(decision.id.step))
-    heard = link.heard
-    if decision.trigger is Trigger.CHUNK and heard is not None:
-        yield from unlike('request', heard, request, 'as it was admitted')
+    admitted = link.admitted
+    if decision.trigger is Trigger.CHUNK and admitted is not None:
+        yield from unlike('request', admitted, request, 'as it was admitted')
 
 
 @of_decision('decision-recomputed')
-def _changes_said(link: DecisionLink) -> Found:
+def _changes_recorded(link: DecisionLink) -> Found:
     # Also where no contract says what the gate had to change.
     decision = link.decision
     strictest = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
@@ -188,11 +188,11 @@ def _allowed_to_move(link: DecisionLink) -> Found:
 
 @of_decision('request-answered', near=True)
 def _request_lost(link: DecisionLink) -> Found:
-    seen, request = link.seen, link.decision.request
-    if request is None or seen is None or seen.lease_id != request.lease_id:
+    last, request = link.last_request, link.decision.request
+    if request is None or last is None or last.lease_id != request.lease_id:
         return
-    if request.sequence > seen.sequence + 1:
-        yield Mismatch('request.sequence', str(seen.sequence + 1), str(request.sequence))
+    if request.sequence > last.sequence + 1:
+        yield Mismatch('request.sequence', str(last.sequence + 1), str(request.sequence))
 
 
 #: Seconds by which two readings of two clocks may be apart without a jump of either.
@@ -237,7 +237,7 @@ def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
 @of_decision('foreign-publisher')
 def _foreign_publisher(link: DecisionLink) -> Found:
     found = _foreign(link.decision)
-    # It is told when it comes, not with every decision for as long as it stays.
+    # It is reported when it comes, not with every decision for as long as it stays.
     if not found or (link.before is not None and found == _foreign(link.before)):
         return
     for topic, others in found.items():
@@ -277,7 +277,7 @@ def _tick_recomputed(link: DecisionLink) -> Found:
 
 
 @of_decision('inputs-recomputed', contract=True, near=True)
-def _heard_since(link: DecisionLink) -> Found:
+def _environment_silence(link: DecisionLink) -> Found:
     decision, last = link.decision, link.before
     if (
         known(link.terms).contract.is_lockstep
@@ -299,7 +299,7 @@ def _clock_recomputed(link: DecisionLink) -> Found:
         last is None
         or last.commanded is None
         or decision.verdict not in MOVING
-        # A robot at rest is not told to stop at every run of the timer.
+        # A robot at rest is not stopped again at every run of the timer.
         or last.verdict is Verdict.STOPPED
         or contract.is_lockstep
         or contract.sim_time
@@ -375,14 +375,14 @@ def _measurements_as_contract(link: DecisionLink) -> Found:
             yield from unlike(place, before[name].topic, measurement.topic, 'as before')
 
 
-def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:
+def wrong_decision(in_step: GateDecision, published: GateDecision) -> Found:
     """Yield where a decision that a step carries is not the one that the gate published."""
-    if not same(carried, sent):
+    if not same(in_step, published):
         yield Mismatch(
-            f'decision {carried.sequence}',
-            f'{sent.verdict.name} {vector(sent.command)}, as published',
-            f'{carried.verdict.name} {vector(carried.command)}'
-            + (' with other inputs' if carried.command == sent.command else ''),
+            f'decision {in_step.sequence}',
+            f'{published.verdict.name} {vector(published.command)}, as published',
+            f'{in_step.verdict.name} {vector(in_step.command)}'
+            + (' with other inputs' if in_step.command == published.command else ''),
         )
 
 

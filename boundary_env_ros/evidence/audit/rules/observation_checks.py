@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from itertools import product
 import math
 from math import isfinite
@@ -20,6 +22,7 @@ from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.audit_rule import (
+    AuditTerms,
     Found,
     known,
     of_step,
@@ -50,26 +53,32 @@ def _fields_as_contract(context: StepContext) -> Found:
                 yield from wrong_field(f'{view}.{field.name}', spec, field, goes_on=goes_on)
 
 
+@lru_cache(maxsize=1)
+def _names_of_values(terms: AuditTerms) -> Mapping[str, tuple[str, ...]]:
+    """Return, by field, what each value is called in its message, where that has names."""
+    found = {}
+    for spec in (*terms.contract.observation, *terms.contract.state):
+        match spec.source:
+            case Paths(paths=places):
+                found[spec.name] = places
+            case Joints(names=names, quantities=quantities):
+                found[spec.name] = tuple(map(' '.join, product(quantities, names)))
+    return found
+
+
 @of_step('fields-as-contract', contract=True)
 def _of_one_message(context: StepContext) -> Found:
-    contract, now = known(context.terms).contract, context.now
-    sources = {spec.name: spec.source for spec in (*contract.observation, *contract.state)}
+    now, names = context.now, _names_of_values(known(context.terms))
     for view, fields in (('before', now.before), ('after', (*now.after, *now.state))):
-        there: dict[tuple[object, ...], tuple[str, float]] = {}
+        there: dict[tuple[object, ...], dict[str, tuple[str, float]]] = {}
         for field in fields:
-            match sources.get(field.name):
-                case Paths(paths=places):
-                    pass
-                case Joints(names=names, quantities=quantities):
-                    places = tuple(map(' '.join, product(quantities, names)))
-                case _:
-                    continue
             if field.clipped or field.captured is None:
                 continue
-            for place, value in zip(places, field.values, strict=False):
-                # Two messages may have one stamp.
-                key = (field.source, field.captured, field.published, field.arrived, place)
-                name, other = there.setdefault(key, (field.name, value))
+            # Two messages may have one stamp.
+            of = field.source, field.captured, field.published, field.arrived
+            said = there.setdefault(of, {})
+            for place, value in zip(names.get(field.name, ()), field.values, strict=False):
+                name, other = said.setdefault(place, (field.name, value))
                 where = f'{view}.{field.name}.values'
                 yield from unlike(where, other, value, f'as {name} has it of the same message')
 
@@ -175,18 +184,23 @@ def encoding_of(spec: FieldSpec) -> str:
     return (source.compressed or source.encoding) if isinstance(source, Picture) else ''
 
 
-@of_step('truth-withheld', contract=True)
-def _truth_withheld(context: StepContext) -> Found:
-    contract = known(context.terms).contract
-    hidden = {spec.name for spec in contract.privileged}
+@lru_cache(maxsize=1)
+def _withheld(terms: AuditTerms) -> tuple[Collection[str], Collection[str], tuple[str, ...]]:
+    """Return what no step may name: fields, topics, and how the names of these end elsewhere."""
+    contract = terms.contract
     topics = {spec.topic for spec in contract.privileged if spec.topic}
     topics -= {spec.topic for spec in (*contract.observation, *contract.state)}
+    names = {spec.name for spec in contract.privileged}
+    return names, topics, tuple(f'/{topic}' for topic in topics)
+
+
+@of_step('truth-withheld', contract=True)
+def _truth_withheld(context: StepContext) -> Found:
+    hidden, topics, ends = _withheld(known(context.terms))
     for view in ('before', 'after', 'state'):
         for field in getattr(context.now, view):
             source = field.source
-            if field.name in hidden or any(
-                source == topic or source.endswith(f'/{topic}') for topic in topics
-            ):
+            if field.name in hidden or source in topics or source.endswith(ends):
                 expected = 'nothing privileged'
                 yield Mismatch(f'{view}.{field.name}', expected, f'{field.name!r} from {source!r}')
 

@@ -25,7 +25,7 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
     StepContext,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.whole import other_contract
+from boundary_env_ros.evidence.audit.rules.record_checks import other_contract
 from boundary_env_ros.evidence.record_difference import Mismatch, number
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')

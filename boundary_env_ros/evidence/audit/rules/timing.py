@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 import math
 
@@ -76,7 +76,9 @@ def _instants(now: Transition) -> Iterator[tuple[str, ClockReading]]:
                 yield f'decisions[{i}].{name}', instant
 
 
-def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, Clock]]:
+def _stamps(
+    now: Transition, instants: Iterable[tuple[str, ClockReading]], clock: Clock
+) -> Iterator[tuple[str, Stamp | None, Clock]]:
     """Yield the stamps of a step, each with the clock that it must be of."""
     for name in ('captured', 'actuated', 'measured_at'):
         yield name, getattr(now, name), clock
@@ -88,7 +90,7 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
     for i, decision in enumerate(now.decisions):
         for found in decision.inputs.measurements:
             yield f'decisions[{i}].{found.name}.captured', found.captured, clock
-    for place, instant in _instants(now):
+    for place, instant in instants:
         yield f'{place}.ros', instant.ros, clock
 
 
@@ -97,10 +99,11 @@ def _one_clock(context: StepContext) -> Found:
     now, expected = context.now, context.first.closed.ros.clock
     if context.terms is not None:
         expected = Clock.ROS if context.terms.contract.sim_time else Clock.SYSTEM
-    for place, instant in _instants(now):
+    instants = [*_instants(now)]
+    for place, instant in instants:
         if instant.steady <= 0:
             yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
-    for place, stamp, clock in _stamps(now, expected):
+    for place, stamp, clock in _stamps(now, instants, expected):
         if stamp is not None and stamp.clock is not clock:
             yield from unlike(f'{place}.clock', clock, stamp.clock)
 
@@ -124,25 +127,25 @@ def _clocks_agree(context: StepContext) -> Found:
 def _offsets_agree(context: StepContext) -> Found:
     now, own = context.now, context.now.closed.ros.host
     found = {o.host: (o.offset, o.uncertainty) for o in offsets_of(now)}
-    for host, (offset, doubt) in found.items():
-        if host == own or doubt < 0.0 or not math.isfinite(offset + doubt):
+    for host, (offset, uncertainty) in found.items():
+        if host == own or uncertainty < 0.0 or not math.isfinite(offset + uncertainty):
             expected = 'finite offsets of other hosts, uncertain by at least 0 s'
-            yield Mismatch('diagnostics', expected, f'{offset} s, by {doubt} s, of {host!r}')
-    # Live nothing is known of the clocks that is less than what the step alone tells of them.
+            yield Mismatch('diagnostics', expected, f'{offset} s, by {uncertainty} s, of {host!r}')
+    # Live nothing is known of the clocks that is less than what the step alone shows of them.
     alone = () if now.pacing is Pacing.LOCKSTEP else after_step(ClockBounds(), now)[1]
     for best in alone:
-        doubt = found.get(best.host, (0.0, math.inf))[1]
-        if doubt > best.uncertainty:
+        uncertainty = found.get(best.host, (0.0, math.inf))[1]
+        if uncertainty > best.uncertainty:
             expected = f'the clock of {best.host} known to {number(best.uncertainty)} s or better'
-            yield Mismatch('diagnostics', expected, f'{number(doubt)} s')
+            yield Mismatch('diagnostics', expected, f'{number(uncertainty)} s')
     found[own] = (0.0, 0.0)
     for sent, had in crossings(now):
         if sent.host in found and had.host in found:
-            (there, doubt), (here, besides) = found[sent.host], found[had.host]
-            took = (had.nanoseconds - sent.nanoseconds) / NANOSECONDS - (here - there)
-            if took + doubt + besides < -READING:
+            (there, uncertainty), (here, other_uncertainty) = found[sent.host], found[had.host]
+            delay = (had.nanoseconds - sent.nanoseconds) / NANOSECONDS - (here - there)
+            if delay + uncertainty + other_uncertainty < -READING:
                 expected = 'an offset of the clocks by which nothing came before it was sent'
-                why = f'{number(-took)} s before, from {sent.host} to {had.host}'
+                why = f'{number(-delay)} s before, from {sent.host} to {had.host}'
                 yield Mismatch('diagnostics', expected, why)
 
 

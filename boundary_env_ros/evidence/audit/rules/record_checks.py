@@ -203,7 +203,7 @@ def changed_status(status: EpisodeStatus, before: EpisodeStatus | None, last: Tr
         yield Mismatch('status.id.step', expected, str(status.id.step))
 
 
-def told_early(status: EpisodeStatus, now: Transition) -> Found:
+def announced_early(status: EpisodeStatus, now: Transition) -> Found:
     """Yield if a step was announced before it was closed."""
     same_step = (status.id.episode_id, status.id.step) == (now.id.episode_id, now.id.step)
     before = elapsed(status.stamp, now.closed)

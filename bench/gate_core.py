@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     ProbeDrivers,
     Request,
@@ -85,7 +85,7 @@ class _Drive:
     def say(self, state: EpisodeState) -> None:
         pacing = self.contract.pacing
         status = EpisodeStatus(id=self.id, state=state, pacing=pacing, stamp=self.now)
-        self.take(self.gate.apply(EpisodeTold(status=status, now=self.now)))
+        self.take(self.gate.apply(EpisodeStatusReceived(status=status, now=self.now)))
 
     def take(self, decisions: Sequence[GateDecision]) -> None:
         for decision in decisions:

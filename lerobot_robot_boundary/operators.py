@@ -86,23 +86,23 @@ class OperatorCommands:
         self._came = threading.Condition()
         self._episode_id = self._command_of = ''
         self._command: Vector = ()
-        self._asked: Vector = ()
+        self._requested: Vector = ()
         self._until = -math.inf
         # It has the rights of a client, which hears the same.
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         authenticity, incoming = Authenticity(self._own.domain_id, Role.CLIENT), self._own.incoming
 
-        def listen(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
+        def subscribe(kind: Any, name: str, on_message: Callable[[bytes], None], qos: Any) -> None:
             topic = contract.topic_of(agent, name)
-            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
+            incoming.subscribe(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
-        listen(
+        subscribe(
             msg.GateDecision,
             names.GATE_DECISION,
             lambda data: self._on_decision(from_bytes(GateDecision, data)),
             names.RECORD,
         )
-        listen(
+        subscribe(
             msg.EpisodeStatus,
             names.EPISODE_STATUS,
             lambda data: self._on_episode(from_bytes(EpisodeStatus, data)),
@@ -115,7 +115,7 @@ class OperatorCommands:
             with self._came:
                 self._command, self._command_of = decision.command, decision.id.episode_id
                 if decision.trigger is Trigger.OPERATOR:
-                    self._asked = decision.requested_command
+                    self._requested = decision.requested_command
                     self._until = time.monotonic() + self._operator.timeout
                 elif not switch_held(self._operator, decision.inputs.measurements):
                     self._until = -math.inf
@@ -152,7 +152,7 @@ class OperatorCommands:
                     'an episode that runs). Is the robot connected?'
                 )
             last = self._command
-            command = self._asked if time.monotonic() < self._until else self._stay()
+            command = self._requested if time.monotonic() < self._until else self._stay()
         action = as_action(self._contract.action, command, last)
         return dict(zip(self._names, action, strict=True))
 

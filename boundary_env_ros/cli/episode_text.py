@@ -80,16 +80,16 @@ def _count(episodes: Sequence[FoundEpisode]) -> str:
     ended = [found.row for found in episodes if found.row.done]
     success = sum(1 for row in ended if row.success)
     truncated = sum(1 for row in ended if row.ending_kind == 'TRUNCATED')
-    words = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']
+    parts = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']
     if len(ended) < len(episodes):
-        words.append(f'{len(episodes) - len(ended)} without an ending')
+        parts.append(f'{len(episodes) - len(ended)} without an ending')
     if ended and not _has_task(episodes[0]):
-        words.append(NO_TASK)
+        parts.append(NO_TASK)
     elif ended:
-        words.append(f'success {success} of {len(ended)} ended')
-    if truncated and NO_TASK not in words:
-        words.append(f'{success} of {len(ended) - truncated} without the {truncated} truncated')
-    return ', '.join(words) + '.'
+        parts.append(f'success {success} of {len(ended)} ended')
+    if truncated and NO_TASK not in parts:
+        parts.append(f'{success} of {len(ended) - truncated} without the {truncated} truncated')
+    return ', '.join(parts) + '.'
 
 
 def _has_task(found: FoundEpisode) -> bool:

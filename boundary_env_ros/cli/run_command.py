@@ -174,9 +174,9 @@ def _run(options: SimpleNamespace) -> int:
             f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'
         )
 
-    failure, asked = '', dict(options.option)
+    failure, episode_options = '', dict(options.option)
     if options.instruction:
-        asked[INSTRUCTION] = options.instruction
+        episode_options[INSTRUCTION] = options.instruction
 
     def close(what: Runner | World) -> None:
         # What was done is reported all the same.
@@ -202,7 +202,7 @@ def _run(options: SimpleNamespace) -> int:
                         break
                     begun, why = len(results), ''
                     try:
-                        result = runner.episode(seed, asked)
+                        result = runner.episode(seed, episode_options)
                         why = result.ending if result.ending in LOST else ''
                     except (PeerLost, PolicyLost) as error:
                         complain(why := str(error))
@@ -219,7 +219,7 @@ def _run(options: SimpleNamespace) -> int:
             except BoundaryError as error:
                 failure = str(error)
             except KeyboardInterrupt:
-                caught.append(signal.SIGINT)  # behind the one that was heard, if one was
+                caught.append(signal.SIGINT)  # behind the one that came first, if one did
         progress.done()
     if options.as_json:
         print_json(

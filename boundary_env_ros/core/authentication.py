@@ -21,11 +21,11 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 KEY_SIZE = 32
 
 # Role, sender, number; then the tag.
-_WHO = Struct('<B7sQ')
+_ORIGIN = Struct('<B7sQ')
 _TAG_SIZE = 32
-_SIZE = _WHO.size + _TAG_SIZE
+_SIZE = _ORIGIN.size + _TAG_SIZE
 
-# Plain little-endian CDR: what the field is before it is filled in, and its length afterwards. The
+# Text little-endian CDR: what the field is before it is filled in, and its length afterwards. The
 # third and fourth byte of a message are the middleware's.
 _LITTLE_ENDIAN, _OPTIONS = b'\0\1', 4
 #: The field while it is empty.
@@ -55,9 +55,9 @@ def _keyed(key: bytes, name: str) -> hmac.HMAC:
     return hmac.new(hmac.digest(key, name.encode(), 'sha256'), digestmod='sha256')
 
 
-def _tag(keyed: hmac.HMAC, data: bytes, who: bytes) -> bytes:
+def _tag(keyed: hmac.HMAC, data: bytes, origin: bytes) -> bytes:
     whole = keyed.copy()
-    whole.update(data + who)
+    whole.update(data + origin)
     return whole.digest()
 
 
@@ -103,9 +103,9 @@ class Sealer:
         if not data.endswith(EMPTY):
             raise ValueError('A message is sealed once (expected no authentication, got one).')
         self._number = max(now, self._number + 1)
-        who = _WHO.pack(self._role, self._sender, self._number)
+        origin = _ORIGIN.pack(self._role, self._sender, self._number)
         body = data[: -len(EMPTY)]
-        return body + _FULL + who + _tag(self._keyed, body[_OPTIONS:], who)
+        return body + _FULL + origin + _tag(self._keyed, body[_OPTIONS:], origin)
 
 
 def as_message(body: bytes, authentication: bytes) -> bytes:
@@ -121,14 +121,14 @@ def authentication_of(sealed: bytes) -> bytes:
 
 def sender_of(authentication: bytes) -> bytes:
     """Return role and name of who filled in a field; empty if nobody did."""
-    return authentication[: _WHO.size - 8]
+    return authentication[: _ORIGIN.size - 8]
 
 
 class Verifier:
     """
     Tells the messages of a topic, or the requests of a service, that bear a right authentication.
 
-    The numbers of a sender increase. One that was not heard yet begins at most 10 s before the
+    The numbers of a sender increase. One that is new begins at most 10 s before the
     newest number of its role, and before the receiver: what a sender said that is gone cannot be
     sent again. No number is more than 10 s ahead of the receiver's clock.
 
@@ -137,7 +137,7 @@ class Verifier:
     key, name
         As of :class:`Sealer`.
     since
-        Since when the receiver hears, system time, ns.
+        Since when the receiver listens, system time, ns.
     calls
         Of calls, which name no episode: one that was made before that, or more than 10 s ago, is
         refused: it was kept, or recorded.
@@ -179,13 +179,13 @@ class Verifier:
                 'it bears no authentication (expected one under the key of the boundary, got '
                 'none). Give its sender the key file, and start it again.'
             )
-        who, tag = field[: _WHO.size], field[_WHO.size :]
-        if not hmac.compare_digest(_tag(self._keyed, body[_OPTIONS : -len(_FULL)], who), tag):
+        origin, tag = field[: _ORIGIN.size], field[_ORIGIN.size :]
+        if not hmac.compare_digest(_tag(self._keyed, body[_OPTIONS : -len(_FULL)], origin), tag):
             return (
                 'its authentication is wrong (expected one under the key of the boundary, got '
                 'another). It was forged, or its sender has another key file.'
             )
-        role, sender, number = _WHO.unpack(who)
+        role, sender, number = _ORIGIN.unpack(origin)
         if number > now + _APART:
             return (
                 f'its number is ahead (expected at most {now + _APART}, got {number}), and so is '
@@ -201,7 +201,7 @@ class Verifier:
                 f'its number was used (expected one after {after}, got {number}). It was recorded '
                 'and sent again, its sender was silent since, or its clock is behind.'
             )
-        # The order of the dictionary is that in which senders were heard last.
+        # The order of the dictionary is that of the last message of each sender.
         self._last.pop((role, sender), None)
         self._last[role, sender] = number
         if len(self._last) > _MOST:

@@ -20,8 +20,8 @@ from boundary_env_ros.core.records.decision import (
     GateDecision,
     Reason,
     RuleResult,
-    STRANGERS,
     Trigger,
+    UNAUTHORIZED,
     Verdict,
 )
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent, EventKind, Push
@@ -40,7 +40,7 @@ _RETURNED, _TAKEN_OVER = 'the policy has the robot again', 'a person has taken o
 
 class Events:
     """
-    Makes events of one agent's episodes, in the order in which they are told.
+    Makes events of one agent's episodes, in the order in which they are sent.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Events:
         steps = contract.episode.reset.steps
         self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._active = False
-        self._past: list[str] = []
+        self._past_episodes: list[str] = []
         self._begin(StepId(digest=digest, agent='', episode_id=''))
 
     def _begin(self, id_: StepId) -> None:
@@ -73,7 +73,7 @@ class Events:
         self._prompt = ''
         self._ending: EpisodeStatus | None = None
 
-    # What is heard -------------------------------------------------------------------------------
+    # Records received ----------------------------------------------------------------------------
 
     def of(self, record: object) -> Happenings:
         """Take a record or a push, and return the events that it is; of most there are none."""
@@ -89,8 +89,8 @@ class Events:
         """
         Take a state of the episode.
 
-        An ending is told by the transition that closes the last step, which may come after it. It
-        is waited for until the environment repeats itself, but not if that is dead.
+        An ending is reported by the transition that closes the last step, which may come after it.
+        It is waited for until the environment repeats itself, but not if that is dead.
         """
         found = list(self._turn_to(status.id, active=status.state in _ACTIVE))
         if not self._is_current(status.id):
@@ -119,7 +119,7 @@ class Events:
         return tuple(self._of_decision(decision))
 
     def transition(self, transition: Transition) -> Happenings:
-        """Take a step that was closed, with decisions that were not heard of before."""
+        """Take a step that was closed, with decisions that had not come before."""
         found = list(self._turn_to(transition.id, active=True))
         if not self._is_current(transition.id):
             return tuple(found)
@@ -130,17 +130,16 @@ class Events:
         self._seen_through = max((self._seen_through, *numbers))
         self._seen = {number for number in self._seen if number > self._seen_through}
         self._step = transition.id
-        over = transition.terminated or transition.truncated
-        if transition.kind is Kind.STEP or not over:
+        if transition.kind is Kind.STEP or not transition.over:
             found.append(self._observation(transition))
         if transition.kind is Kind.STEP:
             found.append(self._reward(transition))
-        if over:
+        if transition.over:
             found.append(self._termination(transition))
         return tuple(found)
 
     def pushed(self, push: Push | EnvironmentEvent) -> Happenings:
-        """Take what a plugin tells: it belongs to the last step and action that were heard of."""
+        """Take what a plugin pushes: it belongs to the last step and action that came."""
         if not self._active:
             return ()
         step = replace(self._step, step=max(self._acting, self._step.step))
@@ -157,14 +156,14 @@ class Events:
     # Which episode -------------------------------------------------------------------------------
 
     def _turn_to(self, id_: StepId, *, active: bool) -> Iterator[EnvironmentEvent]:
-        """Turn to the episode that is told of, if it is a new one that goes on."""
-        known = ('', self._step.episode_id, *self._past)
+        """Turn to the episode of a record, if it is a new one that goes on."""
+        known = ('', self._step.episode_id, *self._past_episodes)
         if not active or id_.digest != self._digest or id_.episode_id in known:
             return
         if self._active:
-            # Another one began, and this one's last step was not heard of.
+            # Another one began, and this one's last step did not come.
             yield self._over(self._ending)
-        self._past = [*self._past[-15:], self._step.episode_id]
+        self._past_episodes = [*self._past_episodes[-15:], self._step.episode_id]
         self._begin(id_)
         self._active = True
 
@@ -248,12 +247,12 @@ class Events:
             and result.reason not in (Reason.REPUBLISHED, Reason.OPERATOR)
         )
         what = (decision.verdict, tuple(sorted({(r.rule, r.reason) for r in intervened})))
-        asked = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+        requested = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
         if decision.verdict is not Verdict.REJECTED:
             self._acting = decision.id.step
             self._action = _request(decision) or self._action
-        # The gate's timer repeats itself many times a step: what it goes on with is told once.
-        if intervened and (asked or what != self._intervention):
+        # The gate's timer repeats itself many times a step: what it goes on with is reported once.
+        if intervened and (requested or what != self._intervention):
             yield self._safety(decision, intervened)
         self._intervention = what
 
@@ -309,7 +308,7 @@ def _action(transition: Transition) -> int:
 
 
 def _request(decision: GateDecision) -> int:
-    if decision.request is None or any(r.reason in STRANGERS for r in decision.rules):
+    if decision.request is None or any(r.reason in UNAUTHORIZED for r in decision.rules):
         # The numbers of others are not those of its actions.
         return 0
     return decision.request.sequence

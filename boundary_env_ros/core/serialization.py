@@ -45,7 +45,7 @@ Json = Any  # what json.loads gives: recursive, which the type checker does not 
 # Records of other versions ----------------------------------------------------------------------
 
 # Fields whose lack says something: who wrote a record without them had no key.
-_SAYS_NO = frozenset({'authentication'})
+_NEVER_MISSING = frozenset({'authentication'})
 
 
 @dataclass(slots=True)
@@ -89,9 +89,9 @@ class Unlike:
         hints = hints_of(cls)
         unknown = {name: _unknown(hint) for name, hint in hints.items() if name not in present}
         for each in fields(cls):
-            given = (each.default, each.default_factory) != (MISSING, MISSING)
-            known = given and unknown.get(each.name) is not MISSING
-            lacks = each.name in unknown and each.name not in _SAYS_NO
+            has_default = (each.default, each.default_factory) != (MISSING, MISSING)
+            known = has_default and unknown.get(each.name) is not MISSING
+            lacks = each.name in unknown and each.name not in _NEVER_MISSING
             if lacks and (self.exact or not known):
                 why = 'which its format has' if known else 'without which it means nothing'
                 raise RecordError(
@@ -104,7 +104,7 @@ class Unlike:
                 f'{where} cannot be read (expected the fields of this format, got {only[0]!r}). '
                 'Look for an edit.'
             )
-        counted = [name for name in unknown if name not in _SAYS_NO]
+        counted = [name for name in unknown if name not in _NEVER_MISSING]
         lacking, passed = ([f'{cls.__name__}.{n}' for n in names] for names in (counted, only))
         self.add(lacking, passed)
         return unknown

@@ -35,7 +35,7 @@ def all_near(values: Vector, reference: Vector, wrap: Collection[int]) -> Vector
     )
 
 
-def short_way(value: float, start: float, low: float, high: float) -> float:
+def nearest_turn(value: float, start: float, low: float, high: float) -> float:
     """
     Return the number of an angle that is nearest to a start, of those within bounds.
 

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.paths import Message as Decoded
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.commands import said_besides
+from boundary_env_ros.core.gate.commands import extra_content
 from boundary_env_ros.core.records.episode import EpisodeLabel, EpisodeStatus
 from boundary_env_ros.core.records.imported import imported_from, is_import
 from boundary_env_ros.core.records.parts import Pacing
@@ -469,7 +469,7 @@ def same_topic(name: str, wanted: str) -> bool:
 
 
 def _command(group: ActionSpec) -> Callable[[Decoded], Reading]:
-    values, besides = reader(group.source), said_besides(group)
+    values, besides = reader(group.source), extra_content(group)
     return lambda message: Reading(values=values(message), problem=besides(message))
 
 

@@ -87,7 +87,7 @@ class ContractEnv:
         self._world_name, self._world_arguments = world, world_arguments
         by_recorder = world == 'ros' and self.contract.recorder_required
         recorded = by_recorder or world_arguments.get('record') is not None
-        self._keep = FirstStep(self._loaded, first_step, recorded=recorded)
+        self._first_step = FirstStep(self._loaded, first_step, recorded=recorded)
         self._full_info = full_info
         self._world: World | None = None
         self._callbacks: tuple[tuple[EventKind | str | None, Callback], ...] = ()
@@ -110,7 +110,7 @@ class ContractEnv:
 
     def close(self) -> None:
         """
-        End the episodes that run as ``abandoned``, and let go of the world.
+        End the episodes that run as ``abandoned``, and release the world.
 
         Other environments are not touched.
         """
@@ -170,7 +170,7 @@ class ContractEnv:
         """Return the observation after the last of an agent's results."""
         images = self._images.setdefault(agent, {})
         for result in results:
-            self._keep(result.transition)
+            self._first_step(result.transition)
             self._results[agent] = result
             images.update(result.images)
         return observation_values(self.contract, results[-1].transition.after, images)
@@ -216,7 +216,7 @@ class ContractEnv:
         return stop
 
     def _listen(self) -> None:
-        """Have the world tell its events, once there is one and a callback."""
+        """Have the world pass on its events, once there is one and a callback."""
         if self._world is not None and self._callbacks:
             self._world.listen(self._on_event)
 
@@ -247,18 +247,18 @@ class ContractEnv:
 
         A reset puts it back, by the option that the plugin declares for it.
         """
-        return dict(self._ask('save', next(iter(self._asked().agents))))
+        return dict(self._ask('save', next(iter(self._open_world().agents))))
 
     def render_world(self, mode: str = 'rgb_array', agent: str = '') -> npt.NDArray[Any] | str:
         """Return what the world shows of itself: pixels, or with ``'ansi'`` a text."""
         answer = self._ask('render', agent, mode=mode)
         return answer if isinstance(answer, str) else pixels_in(answer)
 
-    def _asked(self) -> World:
+    def _open_world(self) -> World:
         if self._world is None:
             raise ResetNeeded('There is no world to ask yet. Call reset() first.')
         return self._world
 
     def _ask(self, method: str, agent: str, **arguments: Any) -> Any:
-        world = self._asked()
+        world = self._open_world()
         return world.ask(method, {'agent': agent_of(world.agents, agent), **arguments})

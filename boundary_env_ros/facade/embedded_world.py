@@ -37,7 +37,13 @@ from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.episode_events import Events
-from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.gate.gate_events import (
+    Arm,
+    EpisodeStatusReceived,
+    Request,
+    Tick,
+    WorldMoved,
+)
 from boundary_env_ros.core.gate.rules.document_rules import published
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.endings import ABANDONED
@@ -350,7 +356,9 @@ class EmbeddedWorld(World):
         # The gate must hear of the episode before it can be armed for it.
         for output in outputs:
             if isinstance(output, EpisodeStatus):
-                self._decided(boundary, boundary.gate.apply(EpisodeTold(status=output, now=now)))
+                self._decided(
+                    boundary, boundary.gate.apply(EpisodeStatusReceived(status=output, now=now))
+                )
         boundary.gate.apply(
             Arm(
                 digest=self._digest,
@@ -389,7 +397,9 @@ class EmbeddedWorld(World):
         now, environment, gate = self._instant(), boundary.environment, boundary.gate
         self._apply(boundary, RecorderReported(now=now))
         self._apply(boundary, GateReported(status=gate.state.status(now), now=now))
-        self._decided(boundary, gate.apply(EpisodeTold(status=environment.status(now), now=now)))
+        self._decided(
+            boundary, gate.apply(EpisodeStatusReceived(status=environment.status(now), now=now))
+        )
 
     def _decided(self, boundary: EmbeddedBoundary, decisions: Sequence[GateDecision]) -> None:
         for decision in decisions:
@@ -424,7 +434,8 @@ class EmbeddedWorld(World):
                 if isinstance(output, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.
                     self._decided(
-                        boundary, boundary.gate.apply(EpisodeTold(status=output, now=now))
+                        boundary,
+                        boundary.gate.apply(EpisodeStatusReceived(status=output, now=now)),
                     )
 
     # The world -----------------------------------------------------------------------------------

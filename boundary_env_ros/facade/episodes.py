@@ -96,7 +96,7 @@ class Episodes(Closing, Generic[S]):
             env.close()
             raise
         self._envs[env.episode_id] = env
-        return self._keep(env, observation, 0.0, info)
+        return self._remember(env, observation, 0.0, info)
 
     def step(self, episode_id: str, action: Array) -> Snapshot[S]:
         """
@@ -114,7 +114,7 @@ class Episodes(Closing, Generic[S]):
         """
         env = self.env(episode_id)
         observation, reward, _, _, info = env.step(action)
-        return self._keep(env, observation, float(reward), info)
+        return self._remember(env, observation, float(reward), info)
 
     def observe(self, episode_id: str) -> Snapshot[S]:
         """Return where an episode stands, without a step."""
@@ -144,7 +144,7 @@ class Episodes(Closing, Generic[S]):
         while self._idle and not episode_id:
             self._idle.pop().close()
 
-    def _keep(
+    def _remember(
         self, env: BoundaryEnv, observation: Mapping[str, Array], reward: float, info: Any
     ) -> Snapshot[S]:
         transition = _last(env)

@@ -13,13 +13,13 @@ from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import new_run, RunFolder
 
-#: Contracts of which this process has kept a step, by digest.
-_kept: set[str] = set()
+#: Contracts of which this process has written a step, by digest.
+_written: set[str] = set()
 
 
 class FirstStep:
     """
-    Keeps the first step that it is told, as ``first_transition.json``, beside the contract.
+    Writes the first step that it is given, as ``first_transition.json``, beside the contract.
 
     ``boundary-env audit first_transition.json`` then audits that one step, before any result is
     believed. Where the folder is said on the terminal.
@@ -57,9 +57,9 @@ class FirstStep:
             return
         self._done = True
         if self._folder is None:
-            if self._loaded.digest in _kept:
+            if self._loaded.digest in _written:
                 return
-            _kept.add(self._loaded.digest)
+            _written.add(self._loaded.digest)
         try:
             place = self._folder or new_run(None, self._loaded.contract.name)
             run = RunFolder.create(place)

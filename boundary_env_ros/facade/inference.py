@@ -27,7 +27,7 @@ from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.steps import StepResult
 
 #: How often a wait looks whether it is to be given up, seconds.
-_LOOK = 0.02
+_POLL = 0.02
 
 
 class Inference:
@@ -96,7 +96,7 @@ class Inference:
         answers
             Where it came from.
         delay, left
-            What the policy is told by ``condition``; see :class:`.policies.policy.Policy`.
+            What the policy is given by ``condition``; see :class:`.policies.policy.Policy`.
 
         """
 
@@ -117,7 +117,7 @@ class Inference:
         """
         Ask for an action that is not executed; return how many seconds it took.
 
-        It is told before that an episode begins.
+        Before, an episode is begun for it.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Inference:
                     'Does it hang?'
                 )
             with suppress(futures.TimeoutError):
-                future.exception(timeout=_LOOK)
+                future.exception(timeout=_POLL)
         error = future.exception()
         if isinstance(error, BoundaryError):
             kind = PolicyLost if isinstance(error, PolicyLost) else PolicyFailed
@@ -167,7 +167,7 @@ class Inference:
         return future.result()
 
     def close(self) -> None:
-        """Close the policy, if it wants to know, and let go of the thread."""
+        """Close the policy, if it has a ``close``, and end the thread."""
         close = getattr(self._policy, 'close', None)
         if close is not None and not self._hangs:
             self.wait(self._later(close), 'close()')

@@ -213,7 +213,7 @@ def outcome_of(
     Return reward and info of a step, from all that was closed since the last one, in order.
 
     The last was closed by its action, those before it by the first actions of its chunk, or, where
-    no action came in time, without one: these are told as missed. The reward is the sum over all,
+    no action came in time, without one: these count as missed. The reward is the sum over all,
     so that the rewards of an episode add up to its return.
     """
     last = results[-1]

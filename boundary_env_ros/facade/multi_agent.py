@@ -112,7 +112,7 @@ class SharedEnv(ContractEnv):
 
     def close(self) -> None:
         """
-        End the episodes that run as ``abandoned``, and let go of the world.
+        End the episodes that run as ``abandoned``, and release the world.
 
         Other environments are not touched.
         """

@@ -186,9 +186,7 @@ class ReplayWorld(World):
     @property
     def running(self) -> tuple[str, ...]:
         """The agent, if its episode runs as far as it was delivered."""
-        last = self._last
-        over = last is None or last.terminated or last.truncated
-        return () if over else (self._agent,)
+        return () if self._last is None or self._last.over else (self._agent,)
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -353,7 +351,7 @@ class ReplayWorld(World):
             transition, request = steps[-1][0], steps[-1][0].request
             following = self._steps[0][0].request if self._steps else None
             if request is None:
-                if transition.overrun and not (transition.terminated or transition.truncated):
+                if transition.overrun and not transition.over:
                     continue
                 return steps
             # Another chunk may have taken the place of the rest of this one.

@@ -155,7 +155,7 @@ class EpisodeResult:
         return self.ending == SUCCESS
 
 
-class _LeftError(Exception):
+class _CancelledError(Exception):
     """The episode is left before its end, since the run is to stop."""
 
 
@@ -272,7 +272,7 @@ class Runner:
                 self._overlap(first)
             else:
                 self._alternate(first)
-        except _LeftError:
+        except _CancelledError:
             self._episode.left = INTERRUPTED
         except PolicyLost:
             self._episode.left = BROKEN_OFF
@@ -297,7 +297,7 @@ class Runner:
 
     def _alternate(self, last: StepResult) -> None:
         """Infer, execute, infer: the robot has nothing new to do while the policy thinks."""
-        while not _over(last):
+        while not last.transition.over:
             prediction = self._infer(last)
             last = self._send(prediction, prediction.rows[: self._most])
 
@@ -311,7 +311,7 @@ class Runner:
         """
         prediction = self._infer(last)
         step = prediction.step + 1
-        while not _over(last):
+        while not last.transition.over:
             rows, skipped = spliced(prediction, step, self._most)
             if not rows:
                 self._drop()
@@ -324,22 +324,22 @@ class Runner:
             )
             on_result(last)
             last = self._send(prediction, rows, skipped=skipped, on_result=on_result)
-            if following and not _over(last):
+            if following and not last.transition.over:
                 prediction, step, last = self._follow(following[0], last)
-            elif not _over(last):
+            elif not last.transition.over:
                 # A stop cut the chunk short, before the next was asked for.
                 prediction = self._infer(last)
                 step = prediction.step + 1
 
     def _asker(
-        self, asked: list[Future[Prediction]], begin: int, end: int, running: Prediction
+        self, queued: list[Future[Prediction]], begin: int, end: int, running: Prediction
     ) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
         def on_result(result: StepResult) -> None:
             step = result.transition.id.step
-            if not asked and step >= begin and not _over(result):
-                asked.append(self._ask(result, end - step, running.rows[step - running.step :]))
+            if not queued and step >= begin and not result.transition.over:
+                queued.append(self._ask(result, end - step, running.rows[step - running.step :]))
 
         return on_result
 
@@ -393,7 +393,7 @@ class Runner:
             pending, f'the observation of step {last.transition.id.step}', self._stop.is_set
         )
         if prediction is None:
-            raise _LeftError
+            raise _CancelledError
         self._episode.inferences.append(prediction.seconds)
         self._times.append(prediction.seconds)
         return prediction
@@ -410,7 +410,7 @@ class Runner:
     ) -> StepResult:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
-            raise _LeftError
+            raise _CancelledError
         metadata, self._metadata = self._metadata, {}
         self._episode.requests += 1
         self._episode.skipped += skipped
@@ -439,12 +439,8 @@ class Runner:
         episode.steps += 1
         episode.total += transition.reward
         episode.transitions.append(transition)
-        if _over(result):
+        if result.transition.over:
             episode.ending, episode.declared_by = transition.ending, transition.declared_by
             episode.terminated, episode.truncated = transition.terminated, transition.truncated
         self._on_step(episode)
         return result
-
-
-def _over(result: StepResult) -> bool:
-    return result.transition.terminated or result.transition.truncated

@@ -83,7 +83,7 @@ class StepResult:
 
 
 def ignore(result: StepResult) -> None:
-    """Be told of a result, and do nothing."""
+    """Take a result, and do nothing."""
 
 
 @frozen
@@ -199,14 +199,14 @@ def action_request(
     )
 
 
-def closed_by(transition: Transition, request: ActionRequest) -> bool:
+def closed_by(transition: Transition, request: ActionRequest | None) -> bool:
     """
     Return whether a transition is the one that a request closed, or the last of the episode.
 
     A chunk closes as many as it has actions, unless a stop or an operator drops what is left.
     """
-    if transition.terminated or transition.truncated:
-        return True
+    if request is None or transition.over:
+        return transition.over
     last = request.id.step + request.horizon - 1
     return any(
         decision.verdict in _DROPPING or decision.id.step == last

@@ -181,7 +181,7 @@ class World(Protocol):
         )
 
     def close(self) -> None:
-        """End what this client began, and let go of all that it holds. May be called again."""
+        """End what this client began, and release all that it holds. May be called again."""
         ...
 
 
@@ -222,7 +222,7 @@ def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
     running = {agent: d.transition for agent, d in last.items() if not d.transition.ending}
     if not contract.agent_order:
         return tuple(running)
-    # All that run are in the same step; over ROS one of them may have told more than another.
+    # All that run are in the same step; over ROS one of them may have sent more than another.
     step = max((transition.id.step for transition in running.values()), default=0)
     return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
 
@@ -305,7 +305,7 @@ def check_legal(
     contract
         The contract.
     actions
-        Who asks for what; of a chunk the first action is looked at.
+        Who asks for what; of a chunk the first action is checked.
     ask
         Asks the world.
 

@@ -25,7 +25,7 @@ from boundary_env_ros.facade.gymnasium_errors import ResetNeeded
 #: Packages whose wrappers do what their names say.
 _KNOWN = ('boundary_env_ros', 'gymnasium', 'pettingzoo', 'stable_baselines3')
 
-#: Characters of an argument that are told; a chain is a line to read, not a program.
+#: Characters of an argument that are shown; a chain is a line to read, not a program.
 _MOST = 80
 
 #: Where Gymnasium's asynchronous vector steps an environment; its own wrappers are elsewhere.

@@ -14,61 +14,33 @@ from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.recorded_topics import foreign_topics, LOG, own_topics, places_of
 
-_ENVIRONMENT, _GATE, _RECORDER, _SERVER = 'environment', 'safety_gate', 'recorder', 'policy_server'
-#: The simulated robot, and what a robot's own drivers have to be allowed together.
-ROBOT = 'simulated_robot'
-# Of the processes that are no nodes of a boundary, and have random digits behind their names.
-_POLICY, _CLIENT, _BRING_UP = 'boundary_client', 'service_client', 'bring_up'
-_OPERATOR, _WATCH = 'attending', 'watch'
+_BRING_UP = 'bring_up'
 # A device of LeRobot that stands for the operator of a contract.
 _DEVICE = 'boundary_operator'
 
-_BESIDE = (_POLICY, _BRING_UP, _OPERATOR, _WATCH)
+_BESIDE = (names.POLICY, _BRING_UP, names.OPERATOR, names.WATCH)
 # Those that stand in the namespace of their agent, where there are several.
-_OF_AGENT = frozenset({_GATE, _CLIENT})
+_OF_AGENT = frozenset({names.GATE, names.CLIENT})
 # Nodes of random names beside their own: a policy's client in the server, that of `ros2 launch`.
-_ALSO_IN_PROCESS: Mapping[str, tuple[str, ...]] = {_SERVER: (_POLICY,), _BRING_UP: ('launch_ros',)}
-
-_NODES = (_ENVIRONMENT, _GATE, _RECORDER, _SERVER, ROBOT)
-# Those that find out by the latched contract which one it is.
-_CONTRACT_READERS = (*_NODES, _OPERATOR, _WATCH)
-# A server has a policy's client in it, for each agent.
-_POLICIES = (_POLICY, _SERVER)
-
-#: Who publishes each topic of this package, and who subscribes it besides the recorder.
-_TOPICS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    names.CONTRACT: (_NODES, _CONTRACT_READERS),
-    names.ACTION_REQUEST: (_POLICIES, (_GATE,)),
-    names.GATE_DECISION: ((_GATE,), (_ENVIRONMENT, ROBOT, *_POLICIES)),
-    names.GATE_STATUS: ((_GATE,), (_ENVIRONMENT, _GATE, _OPERATOR, _WATCH, *_POLICIES)),
-    names.TRANSITION: ((_ENVIRONMENT,), (_WATCH, *_POLICIES)),
-    names.PRIVILEGED_OBSERVATION: ((_ENVIRONMENT,), ()),
-    names.ACTUATION_EVIDENCE: ((_ENVIRONMENT,), ()),
-    names.EPISODE_STATUS: (
-        (_ENVIRONMENT, _RECORDER),
-        (_GATE, _OPERATOR, _WATCH, *_POLICIES),
-    ),
-    names.EPISODE_LABEL: ((_RECORDER,), ()),
-    names.RECORDER_STATUS: ((_RECORDER,), (_ENVIRONMENT, _WATCH)),
-    names.EVENT: ((_SERVER,), (_CLIENT,)),
-    names.PUSHED: ((ROBOT,), _POLICIES),
-    names.SIM_STEP_REQUEST: ((_ENVIRONMENT,), (ROBOT,)),
-    names.SIM_STEP_RESPONSE: ((ROBOT,), (_ENVIRONMENT, _GATE)),
+_ALSO_IN_PROCESS: Mapping[str, tuple[str, ...]] = {
+    names.SERVER: (names.POLICY,),
+    _BRING_UP: ('launch_ros',),
 }
+
 #: Who serves each service of this package, and who calls it.
 _SERVICES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    **dict.fromkeys(names.SERVICES, ((_SERVER,), (_CLIENT,))),
-    names.EVALUATE_ACTIONS: ((_GATE,), (_SERVER, _CLIENT)),
-    names.BEGIN_EPISODE: ((_ENVIRONMENT,), _POLICIES),
-    names.END_EPISODE: ((_ENVIRONMENT,), _POLICIES),
-    names.ARM: ((_GATE,), _POLICIES),
-    names.CONFIRM_RESET: ((_ENVIRONMENT,), (_OPERATOR,)),
-    names.LABEL_EPISODE: ((_RECORDER,), (_OPERATOR,)),
-    names.ASK_WORLD: ((ROBOT,), _POLICIES),
-    'safety_gate/emergency_stop': ((_GATE,), (_OPERATOR,)),
-    'safety_gate/clear_emergency_stop': ((_GATE,), (_OPERATOR,)),
-    'safety_gate/loosen': ((_GATE,), (_OPERATOR,)),
-    'safety_gate/probe_driver': ((_GATE,), (_OPERATOR,)),
+    **dict.fromkeys(names.SERVICES, ((names.SERVER,), (names.CLIENT,))),
+    names.EVALUATE_ACTIONS: ((names.GATE,), (names.SERVER, names.CLIENT)),
+    names.BEGIN_EPISODE: ((names.ENVIRONMENT,), names.POLICIES),
+    names.END_EPISODE: ((names.ENVIRONMENT,), names.POLICIES),
+    names.ARM: ((names.GATE,), names.POLICIES),
+    names.CONFIRM_RESET: ((names.ENVIRONMENT,), (names.OPERATOR,)),
+    names.LABEL_EPISODE: ((names.RECORDER,), (names.OPERATOR,)),
+    names.ASK_WORLD: ((names.ROBOT,), names.POLICIES),
+    'safety_gate/emergency_stop': ((names.GATE,), (names.OPERATOR,)),
+    'safety_gate/clear_emergency_stop': ((names.GATE,), (names.OPERATOR,)),
+    'safety_gate/loosen': ((names.GATE,), (names.OPERATOR,)),
+    'safety_gate/probe_driver': ((names.GATE,), (names.OPERATOR,)),
 }
 _CLOCK = '/clock'
 # What rclpy adds to a node, and to one with a lifecycle.
@@ -77,9 +49,9 @@ _PARAMETERS = (
     *('describe_parameters', 'get_parameter_types', 'get_parameters', 'list_parameters'),
     *('set_parameters', 'set_parameters_atomically', 'get_type_description'),
 )
-_ASKED_OF_A_LIFECYCLE = ('change_state', 'get_state')
+_LIFECYCLE_CALLS = ('change_state', 'get_state')
 _LIFECYCLE = (
-    *_ASKED_OF_A_LIFECYCLE,
+    *_LIFECYCLE_CALLS,
     *('get_available_states', 'get_available_transitions', 'get_transition_graph'),
 )
 
@@ -129,9 +101,10 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
 
     """
     table = _Table(set)
-    gates = {agent: contract.topic_of(agent, _GATE) for agent in contract.agents}
-    clients = tuple(contract.topic_of(agent, _CLIENT) for agent in contract.agents)
-    for given, roles in ((_TOPICS, ('publishes', 'subscribes')), (_SERVICES, ('serves', 'calls'))):
+    gates = {agent: contract.topic_of(agent, names.GATE) for agent in contract.agents}
+    clients = tuple(contract.topic_of(agent, names.CLIENT) for agent in contract.agents)
+    own = {n: (topic.publishers, topic.subscribers) for n, topic in names.OWN_TOPICS.items()}
+    for given, roles in ((own, ('publishes', 'subscribes')), (_SERVICES, ('serves', 'calls'))):
         for name, sides in given.items():
             for role, places in zip(roles, sides, strict=True):
                 for place in places:
@@ -145,11 +118,17 @@ def accesses(contract: Contract, *, simulated: bool) -> tuple[Access, ...]:
     _of_robot(contract, table)
     for step in contract.episode.reset.steps:
         if isinstance(step, (WorldStep, CallStep)):
-            table.add(_ENVIRONMENT, 'calls', step.service)
+            table.add(names.ENVIRONMENT, 'calls', step.service)
         elif isinstance(step, PublishStep):
-            table.add(_ENVIRONMENT, 'publishes', step.topic)
-    table.add(_RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract), LOG)
-    nodes = (_RECORDER, *((ROBOT,) if simulated else ()), *gates.values(), _ENVIRONMENT, _SERVER)
+            table.add(names.ENVIRONMENT, 'publishes', step.topic)
+    table.add(names.RECORDER, 'subscribes', *own_topics(contract), *foreign_topics(contract), LOG)
+    nodes = (
+        names.RECORDER,
+        *((names.ROBOT,) if simulated else ()),
+        *gates.values(),
+        names.ENVIRONMENT,
+        names.SERVER,
+    )
     operator = contract.safety.operator
     if operator is not None:
         topics = (contract.topic_of(agent, operator.topic) for agent in contract.agents)
@@ -168,10 +147,10 @@ def robot_access(contract: Contract) -> Access:
     _of_robot(contract, table)
     for step in contract.episode.reset.steps:
         if isinstance(step, CallStep):
-            table.add(ROBOT, 'serves', step.service)
+            table.add(names.ROBOT, 'serves', step.service)
         elif isinstance(step, PublishStep):
-            table.add(ROBOT, 'subscribes', step.topic)
-    return table.row(ROBOT)
+            table.add(names.ROBOT, 'subscribes', step.topic)
+    return table.row(names.ROBOT)
 
 
 def _of_agent(contract: Contract, agent: str, gate: str, table: _Table) -> None:
@@ -185,8 +164,8 @@ def _of_agent(contract: Contract, agent: str, gate: str, table: _Table) -> None:
     # Its own come back, so that it notices those of another.
     table.add(gate, 'subscribes', *commands, *at(*(item.topic for item in gate_inputs(contract))))
     table.add(gate, 'subscribes', *at(contract.safety.emergency_stop), names.CONTRACT)
-    table.add(_ENVIRONMENT, 'subscribes', *at(*sensor_topics(contract)))
-    for place in _POLICIES:
+    table.add(names.ENVIRONMENT, 'subscribes', *at(*sensor_topics(contract)))
+    for place in names.POLICIES:
         table.add(place, 'subscribes', *at(*(spec.topic for spec in image_fields(contract))))
 
 
@@ -197,10 +176,10 @@ def _of_robot(contract: Contract, table: _Table) -> None:
         for agent in contract.agents
         for topic in contract.command_topics
     }
-    table.add(ROBOT, 'publishes', *(foreign_topics(contract).keys() - commands), _CLOCK)
-    table.add(ROBOT, 'subscribes', *commands)
+    table.add(names.ROBOT, 'publishes', *(foreign_topics(contract).keys() - commands), _CLOCK)
+    table.add(names.ROBOT, 'subscribes', *commands)
     worlds = (step for step in contract.episode.reset.steps if isinstance(step, WorldStep))
-    table.add(ROBOT, 'serves', *(step.service for step in worlds))
+    table.add(names.ROBOT, 'serves', *(step.service for step in worlds))
 
 
 def _of_node(place: str, table: _Table, *, digits: bool) -> None:
@@ -216,6 +195,6 @@ def _of_lifecycle(node: str, table: _Table) -> None:
     """Add what a lifecycle is asked and says, and who brings it up."""
     table.add(node, 'publishes', names.DIAGNOSTICS, f'{node}/transition_event')
     table.add(node, 'serves', *(f'{node}/{name}' for name in _LIFECYCLE))
-    table.add(_BRING_UP, 'calls', *(f'{node}/{name}' for name in _ASKED_OF_A_LIFECYCLE))
+    table.add(_BRING_UP, 'calls', *(f'{node}/{name}' for name in _LIFECYCLE_CALLS))
     # The node of `ros2 launch`, in the process that brings up, listens to what it starts.
     table.add(_BRING_UP, 'subscribes', f'{node}/transition_event')

@@ -58,29 +58,29 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import Unattended, with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.message_guard import most_of_request, Once
+from boundary_env_ros.ros.message_guard import most_of_request, Throttle
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
 # Of each camera, also in the queue while no call waits for them.
 _IMAGES_KEPT = 32
 
-# Seconds between two looks for an image that a transition names.
-_BETWEEN_LOOKS = 0.002
+# Seconds between two checks for an image that a transition names.
+_IMAGE_POLL = 0.002
 
-# The longest that messages are let in without a look at what is waited for, s.
+# The longest that messages are dispatched without a check of what is waited for, s.
 _SLICE = 0.05
 
 # A service is gone after so many seconds without it: while a successor is being discovered, it is
 # not ready for a moment.
-_GONE = 0.3
+_LOST_AFTER = 0.3
 
 #: The way out where no node is there.
 _START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
 _DRIVER = 'Start what publishes it, or look why it ended.'
 
 # For the last requests to reach the recorder, s; a reader that died acknowledges nothing.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
@@ -94,7 +94,7 @@ _NUMBER = re.compile(r'\d[\d.]*(e[-+]\d+)?')
 
 #: Seconds until what was refused is asked for again.
 _ASK_AGAIN = 0.02
-#: Refusals of an arming that pass by themselves: the gate has not heard of the episode or of its
+#: Refusals of an arming that pass by themselves: the gate has not received the episode or its
 #: sensors yet, or still probes the drivers.
 _PASSING = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
@@ -159,13 +159,13 @@ class AgentClient:
         self._sequence = 0
         self._last: StepResult | None = None
         self._deadline = self._since = self._log_from = 0.0
-        self._logged = Once(_AGAIN)
+        self._logged = Throttle(_AGAIN)
 
         self._own, self._node, self._authenticity = own, own.node, authenticity
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
         self._subscriptions = []
         if sink is not None:
-            # Before the others: of what has come, a step is told before the ending it led to.
+            # Before the others: of what has come, a step is passed on before the ending it led to.
             self._subscriptions.append(
                 self._subscribe(names.GATE_DECISION, partial(self._on_other, GateDecision))
             )
@@ -184,7 +184,7 @@ class AgentClient:
             kind, topic = message_class(spec.type), self._named(spec.topic)
             on_image = partial(self._on_image, spec.name, header_stamp(kind))
             self._cameras.append(
-                own.incoming.listen(kind, topic, on_image, kept, raw=True, callback_group=group)
+                own.incoming.subscribe(kind, topic, on_image, kept, raw=True, callback_group=group)
             )
         self._subscriptions += self._cameras
         self._requests = authenticity.publisher(
@@ -201,8 +201,8 @@ class AgentClient:
 
     def _subscribe(self, topic: str, callback: Callable[..., None], qos: Any = None) -> Any:
         own, place = names.OWN_TOPICS[topic], self._named(topic)
-        # What has waited is let in all at once, and none of it is a flood: somebody waits for it.
-        return self._own.incoming.listen(
+        # What has waited is dispatched at once, and none of it is a flood: somebody waits for it.
+        return self._own.incoming.subscribe(
             own.kind, place, callback, qos or own.qos, raw=True, authenticity=self._authenticity
         )
 
@@ -229,7 +229,7 @@ class AgentClient:
         self._sink(from_bytes(kind, data))
 
     def _note_environment(self, info: Any) -> None:
-        """Take note of a heartbeat of the environment; it may have waited to be let in."""
+        """Take note of a heartbeat of the environment; it may have waited to be dispatched."""
         arrived = steady_of(info['received_timestamp']) / NANOSECONDS
         self._environment_seen = max(self._environment_seen, arrived)
 
@@ -261,7 +261,7 @@ class AgentClient:
         Of several agents in one world each must have asked before the world is reset. Where it is
         refused, the episode that runs goes on.
         """
-        self._log_from, self._logged = time.monotonic() + _QUICK, Once(_AGAIN)
+        self._log_from, self._logged = time.monotonic() + _QUICK, Throttle(_AGAIN)
         request = srv.BeginEpisode.Request(
             digest=self._digest,
             client=client or self.client,
@@ -409,7 +409,7 @@ class AgentClient:
             return True
         readers = self._node.get_subscriptions_info_by_topic(self._requests.topic_name)
         return any(
-            reader.node_name == 'recorder' for reader in readers
+            reader.node_name == names.RECORDER for reader in readers
         ) and self._requests.get_subscription_count() >= len(readers)
 
     def _call_until_granted(
@@ -476,17 +476,17 @@ class AgentClient:
         begun = time.monotonic()
         found = client.service_is_ready()
 
-        gone: float | None = None
+        lost_since: float | None = None
 
         def spin() -> None:
-            nonlocal gone
+            nonlocal lost_since
             self._spin(_SLICE)
             if not found or client.service_is_ready():
-                gone = None
-            elif gone is None:
-                gone = time.monotonic()
-            elif time.monotonic() - gone > _GONE:
-                # It said so when it ended; of one that was killed nothing is heard for a while.
+                lost_since = None
+            elif lost_since is None:
+                lost_since = time.monotonic()
+            elif time.monotonic() - lost_since > _LOST_AFTER:
+                # It said so when it ended; of one that was killed nothing comes for a while.
                 raise LinkError(
                     f'The nodes were stopped (expected an answer of {service}, got none). {_START}'
                 )
@@ -563,8 +563,7 @@ class AgentClient:
     @property
     def running(self) -> bool:
         """Whether, as far as was delivered, an episode runs."""
-        last = None if self._last is None else self._last.transition
-        return last is not None and not (last.terminated or last.truncated)
+        return self._last is not None and not self._last.transition.over
 
     def _wait_for_transition(self, seconds: float) -> bool:
         safety = self._contract.safety
@@ -572,7 +571,7 @@ class AgentClient:
         if self._contract.is_lockstep:
             patience += self._contract.lockstep_deadline
         until = time.monotonic() + seconds
-        # Silence is judged by what has come, not by what was let in.
+        # Silence is judged by what has come, not by what was dispatched.
         self._own.drain()
         while not self._has_transition():
             now = time.monotonic()
@@ -638,10 +637,10 @@ class AgentClient:
                 if found == stamp:
                     return data
             # What newer ones have pushed out comes no more.
-            gone = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
-            if gone or time.monotonic() > until:
+            dropped = len(kept) == _IMAGES_KEPT and stamp < kept[0][0]
+            if dropped or time.monotonic() > until:
                 return None
-            self._spin(_BETWEEN_LOOKS)
+            self._spin(_IMAGE_POLL)
 
     def _spin(self, seconds: float) -> None:
         """Let one message in, unless the client was closed meanwhile, by another thread."""
@@ -670,7 +669,7 @@ class AgentClient:
         """End a running episode of this client as ``abandoned``."""
         self.abandon()
         # What the recorder has not received yet would go with the publisher.
-        self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+        self._requests.wait_for_all_acked(Duration(seconds=_ACK_TIMEOUT))
 
     def give_up(self, client: str, why: str) -> None:
         """End what was begun of a reset for a client that failed; nothing of it is stepped."""

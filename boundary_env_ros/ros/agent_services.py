@@ -66,7 +66,7 @@ from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
 # For the last answers, s, and for one of the gate.
-_LAST_WORD, _GATE_ANSWERS = 2.0, 10.0
+_ACK_TIMEOUT, _GATE_ANSWERS = 2.0, 10.0
 
 # For a step that was answered by its ending to come back, before a reset is refused, s.
 _COMING_BACK = 1.0
@@ -114,7 +114,7 @@ class AgentServices:
         self._client = self._episode_id = self._over = ''
         self._status: EpisodeStatus | None = None
         #: The last step of each episode; of the latest episode it is the last one here.
-        self._seen: dict[str, Transition] = {}
+        self._latest: dict[str, Transition] = {}
         self._events = Events(contract, node.loaded.digest)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
         self._event = node.publisher_of(names.EVENT, agent)
@@ -160,7 +160,7 @@ class AgentServices:
             return
         world.close()
         with self._lock:
-            self._lock.wait_for(lambda: not self._calls, _LAST_WORD)
+            self._lock.wait_for(lambda: not self._calls, _ACK_TIMEOUT)
 
     @property
     def world(self) -> RosWorld:
@@ -185,8 +185,8 @@ class AgentServices:
         if isinstance(record, Transition):
             at, episode_id = record.closed, record.id.episode_id
             # One after the other: a call that looks has the step before or this one.
-            seen = {key: last for key, last in self._seen.items() if key != episode_id}
-            self._seen = dict([*seen.items(), (episode_id, record)][-_REMEMBERED:])
+            others = {key: last for key, last in self._latest.items() if key != episode_id}
+            self._latest = dict([*others.items(), (episode_id, record)][-_REMEMBERED:])
         elif isinstance(record, GateDecision):
             at = record.commanded or record.received
         elif isinstance(record, EpisodeStatus):
@@ -433,7 +433,7 @@ class AgentServices:
     def _close(self, request: Any) -> Any:
         world, episode_id = self.world, request.episode_id
         if not episode_id or episode_id != self._episode_id:
-            if episode_id not in self._seen:
+            if episode_id not in self._latest:
                 raise self._unknown(episode_id)
             self._refuse_foreign(episode_id)
         elif request.client != self._client:
@@ -455,11 +455,11 @@ class AgentServices:
                 raise _ended(self._over)
             return
         self._refuse_foreign(episode_id)
-        last = self._seen.get(episode_id)
+        last = self._latest.get(episode_id)
         if last is not None:
             # An environment that was started again knows nothing of the episode.
             raise _ended(last.ending or endings.ENVIRONMENT_LOST)
-        if not self._seen:
+        if not self._latest:
             raise ResetNeeded('No episode was begun. Call reset first.')
         raise self._unknown(episode_id)
 
@@ -493,10 +493,10 @@ class AgentServices:
 
     def _newest(self, episode_id: str = '') -> Transition:
         """Return the last transition, of an episode or of all."""
-        seen = self._seen
-        if not episode_id and not seen:
+        previous = self._latest
+        if not episode_id and not previous:
             raise ResetNeeded('No episode was observed yet. Call reset first.')
-        last = seen.get(episode_id or next(reversed(seen)))
+        last = previous.get(episode_id or next(reversed(previous)))
         if last is None:
             raise self._unknown(episode_id)
         return last

@@ -36,9 +36,9 @@ _GOALS = {
 _ANSWER = 0.2
 # How often the state is asked for where the graph has two nodes of a name: either may answer, and
 # one that runs must not be asked to be configured. One of them may be dead.
-_ASKED_OF_TWINS = 5
-# Between two looks at a process, s.
-_LOOK = 0.02
+_TRIES = 5
+# Between two polls of a process, s.
+_POLL = 0.02
 
 
 class Node(Protocol):
@@ -54,7 +54,7 @@ class Node(Protocol):
         """Exit code of the process; None while it runs."""
         ...
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return the end of its output, for error messages."""
         ...
 
@@ -113,7 +113,7 @@ class BringUp(Closing):
         deadline, self._together = time.monotonic() + timeout, nodes
         try:
             configured = [
-                (node, self._asked(node, Transition.TRANSITION_CONFIGURE, deadline))
+                (node, self._request(node, Transition.TRANSITION_CONFIGURE, deadline))
                 for node in nodes
             ]
             for node, answer in configured:
@@ -125,7 +125,7 @@ class BringUp(Closing):
 
     def change(self, node: Node, transition: int, deadline: float) -> None:
         """Ask one node for one transition of its lifecycle, until a monotonic time, s."""
-        answer = self._asked(node, transition, deadline)
+        answer = self._request(node, transition, deadline)
         self._changed(node, transition, answer, deadline)
 
     def state(self, node: Node, timeout: float = 5.0) -> int:
@@ -133,16 +133,16 @@ class BringUp(Closing):
         number: int = self._state(node, 'was to tell its state', time.monotonic() + timeout).id
         return number
 
-    def _asked(self, node: Node, transition: int, deadline: float) -> tuple[Any, str] | None:
+    def _request(self, node: Node, transition: int, deadline: float) -> tuple[Any, str] | None:
         """Ask a node for a transition, unless it is where that leads; return what will answer."""
-        # In this order: a node that tells its state has found the client before, too, so that one
-        # request for the transition is enough.
+        # In this order: a node that answers with its state has found the client before, too, so
+        # that one request for the transition is enough.
         client = self._client(ChangeState, f'{node.place}/change_state')
         state = self._state(node, f'was to {_verb(transition)}', deadline)
         if state.id == _GOALS.get(transition):
             return None
         if transition == Transition.TRANSITION_CONFIGURE:
-            for _ in range(_ASKED_OF_TWINS):
+            for _ in range(_TRIES):
                 if state.id != State.PRIMARY_STATE_UNCONFIGURED:
                     raise _refused(node, transition, state.label)
                 if self._own.node.count_services(client.srv_name) < 2:
@@ -153,11 +153,11 @@ class BringUp(Closing):
         return client.call_async(request), state.label
 
     def _changed(
-        self, node: Node, transition: int, asked: tuple[Any, str] | None, deadline: float
+        self, node: Node, transition: int, requested: tuple[Any, str] | None, deadline: float
     ) -> None:
-        if asked is None:
+        if requested is None:
             return
-        answer, state = asked
+        answer, state = requested
         if not wait_until(answer.done, deadline, lambda: self._spin(node)):
             raise _late(node, f'was to {_verb(transition)}')
         if not answer.result().success:
@@ -188,9 +188,9 @@ class BringUp(Closing):
             if each.exit_code is not None:
                 raise LinkError(
                     f'The process of the node {each.place} ended (expected it to come up, got '
-                    f'exit code {each.exit_code}).\n{each.last_words()}'.rstrip()
+                    f'exit code {each.exit_code}).\n{each.last_output()}'.rstrip()
                 )
-        self._own.spin(_LOOK)
+        self._own.spin(_POLL)
 
 
 def _verb(transition: int) -> str:
@@ -203,7 +203,7 @@ def _refused(node: Node, transition: int, state: str) -> LinkError:
         fix = 'Nodes of that name run already: stop them, or take another namespace or domain.'
     return LinkError(
         f'The node {node.place} refused to {_verb(transition)} (in the state {state}). {fix}\n'
-        f'{node.last_words()}'.rstrip()
+        f'{node.last_output()}'.rstrip()
     )
 
 
@@ -211,5 +211,5 @@ def _late(node: Node, task: str) -> LinkTimeout:
     return LinkTimeout(
         f'The node {node.place}, which {task}, hangs, or has too little of this machine: it does '
         'not answer in time.\n'
-        f'{node.last_words()}'.rstrip()
+        f'{node.last_output()}'.rstrip()
     )

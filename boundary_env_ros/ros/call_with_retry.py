@@ -41,7 +41,7 @@ def wait_until(
     Parameters
     ----------
     condition
-        Is looked at again and again.
+        Is checked again and again.
     until
         Monotonic time, s, until which it is waited for.
     spin

@@ -19,7 +19,7 @@ from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.domain import check_domain
 
 # For the last command, s; a driver that was killed does not acknowledge it.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 
 
 def declare_command_domain(node: ContractNode) -> None:
@@ -82,7 +82,7 @@ class CommandDomain(Node):
 
     def _leave(self, executor: Any) -> None:
         for publisher in self.publishers:
-            publisher.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+            publisher.wait_for_all_acked(Duration(seconds=_ACK_TIMEOUT))
         executor.remove_node(self)
         self.destroy_node()
         self.context.try_shutdown()

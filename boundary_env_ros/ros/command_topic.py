@@ -11,15 +11,15 @@ from typing import Any
 
 from rclpy.qos import QoSProfile
 
-from boundary_env_ros.core.gate.publishers import Echoes, Replies
+from boundary_env_ros.core.gate.other_publishers import Echoes, Replies
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_domain import CommandDomain
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_writer, time_fields
 from boundary_env_ros.ros.executors import dispatch
 
-# Messages of each subscription that are let in before they are answered.
-_AT_ONCE = 64
+# Messages of each subscription that are dispatched before they are answered.
+_BATCH = 64
 
 # Seconds in which a second gate is logged once.
 _AGAIN = 10.0
@@ -75,22 +75,22 @@ class CommandTopic:
         # That of the driver goes first; in a domain of its own another is for the record.
         self._publishers = [node.create_lifecycle_publisher(kind, topic, qos)]
         node.own(node.destroy_publisher, self._publishers[0])
-        listen = partial(node.add_subscription, kind, topic, warn=False)
+        subscribe = partial(node.add_subscription, kind, topic, warn=False)
         if domain is not None:
             at = node.resolve_topic_name(topic)
             self._publishers.insert(0, domain.create_publisher(kind, at, qos))
-            listen = partial(domain.add_subscription, kind, at)
+            subscribe = partial(domain.add_subscription, kind, at)
         # What was sent and has not come back yet, to each of two subscriptions. However a command
-        # of another is offered, and however short its publisher lives, one hears it if the driver
-        # does.
+        # of another is offered, and however short its publisher lives, one receives it if the
+        # driver does.
         self._echoes = (Echoes(), Echoes())
         self._replies, self._logger = Replies(), node.get_logger()
         self._last = b''
-        # While what waits is let in: whether another has published, and whether something else.
+        # While what waits is dispatched: whether another node has published, and something else.
         self._found: set[bool] | None = None
         self._subscriptions = [
-            listen(callback=partial(self._on_message, number), qos=heard, raw=True)
-            for number, heard in enumerate((names.RECORD, names.SENSOR))
+            subscribe(callback=partial(self._on_message, number), qos=qos, raw=True)
+            for number, qos in enumerate((names.RECORD, names.SENSOR))
         ]
 
     def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
@@ -110,15 +110,15 @@ class CommandTopic:
         body = _body(self._last)
         for echoes in self._echoes:
             echoes.sent(body)
-        self._replies.spoke()
+        self._replies.commanded()
 
     def _on_message(self, subscription: int, data: bytes) -> None:
         # What is longer than any of ours is not looked through: it may be very long.
         is_longer = len(data) > len(self._last) + _PADDING
         if not is_longer and self.is_own(data, subscription):
             return
-        self._replies.heard(subscription)
-        differs = is_longer or self._words(data) != self._words(self._last)
+        self._replies.received(subscription)
+        differs = is_longer or self._without_stamp(data) != self._without_stamp(self._last)
         if self._found is not None:
             self._found.add(differs)
             return
@@ -126,20 +126,20 @@ class CommandTopic:
         found = self._found = {differs}
         try:
             for each in self._subscriptions:
-                dispatch(each, _AT_ONCE)
+                dispatch(each, _BATCH)
         finally:
             self._found = None
         differs = any(found)
         answers = differs and self._replies.due(time.monotonic_ns())
         if differs and not answers:
-            words = (
+            message = (
                 f'Who publishes on {self._topic} answers each stop, as a second gate does '
                 '(expected one gate). Stop one of the two.'
             )
-            self._logger.error(words, throttle_duration_sec=_AGAIN)
+            self._logger.error(message, throttle_duration_sec=_AGAIN)
         self._foreign(self._topic, answers)
 
-    def _words(self, data: bytes) -> bytes:
+    def _without_stamp(self, data: bytes) -> bytes:
         """Return what a message says beside its stamp, which comes first."""
         body = _body(data)
         return body[:2] + body[10:] if self._begins_with_stamp else body

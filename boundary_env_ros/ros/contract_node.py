@@ -54,7 +54,7 @@ from boundary_env_ros.ros.executors import (
     UnattendedNode,
 )
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Once
+from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES, Throttle
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS
@@ -64,11 +64,11 @@ Failure = TransitionCallbackReturn.FAILURE
 #: Variable with the process id of a parent without which a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
-#: Seconds that DDS may take to let go of a node that has ended; then the process ends without it.
+#: Seconds that DDS may take to release a node that has ended; then the process ends without it.
 LETS_GO = 10.0
 
 # For all that a node says last, s; a reader that was killed does not acknowledge it.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
@@ -78,11 +78,11 @@ RATE = 1000.0
 _MOST_PEERS, _LONGEST_PEER = 1000, 500
 _AGAIN = 10.0
 
-#: A period shorter than this, s, makes heartbeats and looks at deadlines no more frequent.
+#: A period shorter than this, s, makes heartbeats and checks of deadlines no more frequent.
 OFTEN = 0.1
 
-# Seconds between two looks for publishers that are not heard, and between two diagnostics.
-_LOOK = 5.0
+# Seconds between two checks for publishers whose QoS does not fit, and between two diagnostics.
+_POLL = 5.0
 _DIAGNOSE = 1.0
 
 
@@ -145,11 +145,11 @@ class ContractNode(UnattendedNode, LifecycleNode):
         super().__init__(name, **options)
         self._role = role
         self._peers: dict[str, str] = {}
-        self._logged_peers = Once(_AGAIN)
+        self._logged_peers = Throttle(_AGAIN)
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
-        self._asked_for: dict[str, QoSProfile] = {}
+        self._requested_qos: dict[str, QoSProfile] = {}
         self.declare(
             'contract',
             'warehouse_cart',
@@ -231,7 +231,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
         return super().create_publisher(msg_type, topic, qos_profile, **_silent(options))
 
     def create_lifecycle_publisher(self, *arguments: Any, **options: Any) -> Any:
-        """Create a publisher that is heard while the node is active, without events."""
+        """Create a publisher that sends while the node is active, without events."""
         return super().create_lifecycle_publisher(*arguments, **_silent(options))
 
     def create_service(
@@ -248,7 +248,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
     def add_on_set_parameters_callback(
         self, callback: Callable[[list[Parameter]], SetParametersResult]
     ) -> None:
-        """Have parameters looked at, behind the guard of the node."""
+        """Have parameters checked, behind the guard of the node."""
         super().add_on_set_parameters_callback(self.incoming.parameters(callback))
 
     def _on_clock_parameter(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -327,7 +327,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
                 'contract, pacing and task version.'
             )
 
-    def _forget_gone_peers(self) -> None:
+    def _forget_lost_peers(self) -> None:
         """Forget the contracts of nodes that are no more in the graph."""
         there = {
             f'{info.node_namespace.rstrip("/")}/{info.node_name}'
@@ -438,9 +438,9 @@ class ContractNode(UnattendedNode, LifecycleNode):
         def checked(request: Any, response: Any) -> Any:
             machine = self._state_machine
             possible = {label: number for number, label, *_ in machine.available_transitions}
-            asked = request.transition
+            wanted = request.transition
             # As in rclpy, the label goes before the number.
-            if asked.label in possible or (not asked.label and asked.id in possible.values()):
+            if wanted.label in possible or (not wanted.label and wanted.id in possible.values()):
                 busy = self.busy() if self.keyed else ''
                 if not busy:
                     return change(request, response)
@@ -452,7 +452,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
                 return response
             self.get_logger().error(
                 f'No such transition while {machine.current_state[1]} (expected '
-                f'{", ".join(sorted(possible)) or "none"}, got {asked.label or asked.id}). '
+                f'{", ".join(sorted(possible)) or "none"}, got {wanted.label or wanted.id}). '
                 '`ros2 lifecycle list` shows what can be done.'
             )
             response.success = False
@@ -469,7 +469,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
             self._latch()
         except BoundaryError as error:
             self.get_logger().error(str(error))
-            self._let_go()
+            self._release()
             return Failure
         self.get_logger().info(
             f'configured with {self.contract.name} {self.contract.version}, '
@@ -480,7 +480,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Act, unless a node in the namespace works under another contract."""
-        self._forget_gone_peers()
+        self._forget_lost_peers()
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
         if others:
             self.get_logger().error(
@@ -489,7 +489,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
             )
             return Failure
         before = len(self._periodic)
-        self.every(_LOOK, self._check_qos)
+        self.every(_POLL, self._check_qos)
         self.every(_DIAGNOSE, self._diagnose)
         try:
             self.activate()
@@ -512,26 +512,26 @@ class ContractNode(UnattendedNode, LifecycleNode):
     @_reported
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the contract."""
-        self._let_go()
+        self._release()
         return Success
 
     @_reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop acting and let go of everything."""
+        """Stop acting and release everything."""
         self.finish()
         return Success
 
     # After an error the node is unconfigured, and may be configured again.
     on_error = on_shutdown
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._stop_timers()
         self._flush()
         self.cleanup()
         for destroy, entity in self._owned:
             destroy(entity)
         self._owned.clear()
-        self._asked_for.clear()
+        self._requested_qos.clear()
         self._loaded = None
 
     def rest(self) -> None:
@@ -544,11 +544,11 @@ class ContractNode(UnattendedNode, LifecycleNode):
         """Let go of everything before the process ends, whatever state the node is in."""
         self.rest()
         if self._loaded is not None:
-            self._let_go()
+            self._release()
 
     def _flush(self) -> None:
         """Wait for what was said last: a publisher that goes takes along what is not sent."""
-        deadline = time.monotonic() + _LAST_WORD
+        deadline = time.monotonic() + _ACK_TIMEOUT
         for publisher in self.publishers:
             left = max(0.0, deadline - time.monotonic())
             publisher.wait_for_all_acked(Duration(seconds=left))
@@ -620,14 +620,14 @@ class ContractNode(UnattendedNode, LifecycleNode):
             kind, topic, on_message, qos, raw=raw, rate=rate, most=most, callback_group=group
         )
         if warn:
-            self._asked_for[made.topic_name] = qos
+            self._requested_qos[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)
 
     def _check_qos(self) -> None:
-        """Say what is not heard, because its publisher offers less than is asked for."""
-        for topic, asked in self._asked_for.items():
+        """Log what is not received, because its publisher offers less than is asked for."""
+        for topic, requested in self._requested_qos.items():
             for info in self.get_publishers_info_by_topic(topic):
-                fits, why = qos_check_compatible(info.qos_profile, asked)
+                fits, why = qos_check_compatible(info.qos_profile, requested)
                 name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
                 if fits == QoSCompatibility.ERROR and self._logged_peers.due((topic, name)):
                     self.get_logger().warning(
@@ -660,9 +660,7 @@ class ContractNode(UnattendedNode, LifecycleNode):
         """Whether the node has the key of the boundary."""
         return self.authenticity is not None and self.authenticity.keyed
 
-    def add_service_of_ours(
-        self, kind: Any, name: str, callback: Callable[[Any, Any], Any]
-    ) -> None:
+    def add_own_service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> None:
         """Make a service that only who has the key may call, until the cleanup."""
         assert self.authenticity is not None  # the node is being configured
         fault = self.authenticity.verifier_of_requests(self.resolve_service_name(name))
@@ -757,9 +755,9 @@ def run(
     """
     Run a node until it is told to stop, or several on one executor, and return the exit code.
 
-    The last of several ends first, and the others hear what it says last. If one fails, all end.
+    The last of several ends first, and the others get what it sends last. If one fails, all end.
     SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
-    holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
+    holds is released. So do SIGHUP, that of a terminal which is closed, and the death of the
     parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does. One
     that security refuses says so.
     """
@@ -790,7 +788,7 @@ def run(
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
             current = Round()
             if signals:
-                break  # it came before this round could be told
+                break  # it came before this round could be ended
             try:
                 spin_until(runner, current, 0.1)
             except Exception as error:  # whatever the bytes of a request lead to

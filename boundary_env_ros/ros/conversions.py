@@ -125,7 +125,7 @@ def _decoder(cls: type) -> Decoder[Any]:
 
 
 def advanced_from(data: bytes) -> Advanced:
-    """Return the world's answer with the time that it carries."""
+    """Return the world's answer with the time in its header."""
     report = from_bytes(SimStepResponse, data)
     return Advanced(report=report, now=_stamp_of_advanced(data) or 0)
 
@@ -268,7 +268,7 @@ def message_writer(
     return write, ''
 
 
-def held_as_float32(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
+def single_precision(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
     """Return which dimensions of a group the message of a class holds as float32."""
     source = group.source
     if isinstance(source, Array):

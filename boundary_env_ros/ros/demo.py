@@ -30,7 +30,7 @@ from boundary_env_ros.storage.run_folder import new_run, RunFolder
 _ID, _CONTRACT = 'boundary_env_ros/WarehouseCart-v0', 'warehouse_cart'
 # What the scripted policy meets, over and over.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
-_SAID = (
+_EXPECTED = (
     'clear is to reach its goal, blocked to be stopped by the gate before a rack (safety_stop), '
     'and far to have too little time (time_limit)'
 )
@@ -108,7 +108,7 @@ def _drive(
     raise_if_interrupted: Callable[[], None],
 ) -> None:
     """Drive all episodes."""
-    print(f'\nOf the scenarios {_SAID}.')
+    print(f'\nOf the scenarios {_EXPECTED}.')
     for name, scenarios in (
         ('go_to_goal', list(islice(cycle(_SCENARIOS), episodes))),
         ('too_fast', ['clear'] * baseline),

@@ -65,7 +65,7 @@ def of_gate(
     groups: Sequence[str],
     decisions: Mapping[Verdict, int],
     latest: float,
-    unheard: str = '',
+    undelivered: str = '',
 ) -> DiagnosticStatus:
     """
     Return the condition of a gate.
@@ -82,13 +82,13 @@ def of_gate(
         How many there were of each verdict since the node is active.
     latest
         Longest time between two runs of the protecting timer since the last diagnostics, s.
-    unheard
+    undelivered
         Which commands reach no driver; empty if all do.
 
     """
     level, message = _summary(status)
-    if unheard and level != ERROR:
-        level, message = WARN, f'{message}. {unheard}'
+    if undelivered and level != ERROR:
+        level, message = WARN, f'{message}. {undelivered}'
     values = {
         'state': status.state.name,
         'holder': status.holder or 'none',

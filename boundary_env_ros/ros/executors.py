@@ -141,7 +141,7 @@ def dispatch_rest(
     """
     Dispatch what came to a node together with a message or request that raised.
 
-    The EventsExecutor is told of several at once, by their number, and stops at the first that
+    The EventsExecutor is notified of several at once, by their number, and stops at the first that
     raises. Each later one would then wait for the next one, for ever.
 
     Parameters
@@ -151,18 +151,18 @@ def dispatch_rest(
     node
         The node.
     on_error
-        Is told what another message or request leads to.
+        Is called with what another message or request leads to.
     most
         How many of one topic or service are dispatched.
 
     """
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
-        return  # it is told that there is one, again and again
+        return  # it is notified that there is one, again and again
     for port in (*node.subscriptions, *node.services):
-        take_in = _answer if isinstance(port, Service) else dispatch
+        process = _answer if isinstance(port, Service) else dispatch
         for _ in range(most):
             try:
-                take_in(port, most)
+                process(port, most)
             except InvalidHandle:
                 break  # a message before ended it
             except Exception as error:  # noqa: BLE001 - whatever the bytes lead to

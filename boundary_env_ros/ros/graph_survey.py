@@ -25,8 +25,8 @@ Progress = Callable[[float, int, int], None]
 
 # Messages of a topic that wait while another one is being decoded.
 _DEPTH = 200
-# Seconds between two looks at the graph, and of one wait for messages.
-_LOOK, _WAIT = 0.5, 0.05
+# Seconds between two polls of the graph, and of one wait for messages.
+_POLL, _WAIT = 0.5, 0.05
 
 
 def init_from_graph(
@@ -60,7 +60,7 @@ def init_from_graph(
         begin = next_poll = time.monotonic()
         while (now := time.monotonic()) - begin < seconds:
             if now >= next_poll:
-                next_poll = now + _LOOK
+                next_poll = now + _POLL
                 watch.poll()
                 progress(now - begin, *watch.size())
             own.executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))
@@ -101,14 +101,14 @@ class _GraphWatch:
                 if key not in self._subscribed and publishers:
                     self._subscribed.add(key)
                     self._subscribe(name, kind)
-                ours = sum(subscribed == name for subscribed, _ in self._subscribed)
-                subscribers = node.count_subscribers(name) - ours
+                own_count = sum(subscribed == name for subscribed, _ in self._subscribed)
+                subscribers = node.count_subscribers(name) - own_count
                 topic.publishers = max(topic.publishers or 0, publishers)
                 topic.subscribers = max(topic.subscribers or 0, subscribers)
 
     def _subscribe(self, name: str, kind: str) -> None:
         topic = self.topics[(name, kind)]
-        # What hears all publishers of it, and what they have kept.
+        # What receives all publishers of it, and what they have kept.
         profiles = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
         reliable = {profile.reliability.name for profile in profiles} == {'RELIABLE'}
         topic.latched = {profile.durability.name for profile in profiles} == {'TRANSIENT_LOCAL'}

@@ -28,7 +28,7 @@ from boundary_env_ros.ros.executors import dispatch, dispatch_rest, UnattendedNo
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.atomic import Closing
 
-# Messages of one topic that are let in at once: a flood does not keep others waiting.
+# Messages of one topic that are dispatched at once: a flood does not keep others waiting.
 _MOST = 1000
 
 
@@ -81,7 +81,7 @@ class IsolatedNode(Closing):
         self._spinning = threading.RLock()
         self._thread: threading.Thread | None = None
         # How much has come in that thread, and what of it each waiting thread knows.
-        self._rounds, self._came, self._known = 0, threading.Condition(), threading.local()
+        self._rounds, self._arrival, self._seen = 0, threading.Condition(), threading.local()
         with ExitStack() as made:
             # Without that mark rcl takes `name:=value` for a remapping: those of `ros2 launch`.
             arguments = sys.argv[1:] if '--ros-args' in sys.argv else []
@@ -146,9 +146,9 @@ class IsolatedNode(Closing):
                 refuse = partial(self.incoming.refuse, 'executor')
                 refuse(error)
                 dispatch_rest(self.executor, self.node, refuse)
-            with self._came:
+            with self._arrival:
                 self._rounds += 1
-                self._came.notify_all()
+                self._arrival.notify_all()
 
     def spin(self, seconds: float) -> None:
         """
@@ -157,10 +157,10 @@ class IsolatedNode(Closing):
         Any thread may do so; while another does, this one waits for it.
         """
         if self._thread is not None:
-            known = getattr(self._known, 'rounds', -1)
-            with self._came:
-                self._came.wait_for(lambda: self._rounds != known, seconds)
-                self._known.rounds = self._rounds
+            seen = getattr(self._seen, 'rounds', -1)
+            with self._arrival:
+                self._arrival.wait_for(lambda: self._rounds != seen, seconds)
+                self._seen.rounds = self._rounds
             return
         if not self._spinning.acquire(timeout=max(seconds, 0.001)):
             return

@@ -126,12 +126,12 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
 
 def _make_node_of_launch(context: LaunchContext, enclave: str) -> None:
     """Make the node that launch_ros has in this process: it would ask for no enclave itself."""
-    given = os.environ.get(enclaves.OVERRIDE)
-    os.environ[enclaves.OVERRIDE] = given or enclave
+    override = os.environ.get(enclaves.OVERRIDE)
+    os.environ[enclaves.OVERRIDE] = override or enclave
     try:
         get_ros_adapter(context)
     finally:
-        os.environ[enclaves.OVERRIDE] = given or ''
+        os.environ[enclaves.OVERRIDE] = override or ''
 
 
 class _Node:
@@ -146,7 +146,7 @@ class _Node:
         """Its full name, which it has once it was started."""
         return str(self._action.node_name)
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return nothing: its output is on the screen."""
         return ''
 
@@ -184,44 +184,44 @@ class Boundary(Action):
     def execute(self, context: LaunchContext) -> list[Any]:
         """Start the nodes that the arguments ask for."""
 
-        def given(name: str) -> str:
+        def argument(name: str) -> str:
             return str(LaunchConfiguration(name).perform(context))
 
-        secure = given('secure') == 'true'
-        self._namespace = namespace = given('namespace')
+        secure = argument('secure') == 'true'
+        self._namespace = namespace = argument('namespace')
         if secure:
             enclaves.require_security()
         if enclaves.enabled():
             _make_node_of_launch(context, enclaves.enclave_of('bring_up', namespace))
         # Now, since a launch file that includes several may give each other arguments.
-        contract = load(given('contract'), given('pacing') or None).contract
+        contract = load(argument('contract'), argument('pacing') or None).contract
         self._declaring_time = declaring_time(contract)
-        on = given('on')
+        on = argument('on')
         of_other = {
-            'robot': {'websocket': given('websocket'), 'origins': given('origins')},
-            'policy': {'command_domain': given('command_domain')},
+            'robot': {'websocket': argument('websocket'), 'origins': argument('origins')},
+            'policy': {'command_domain': argument('command_domain')},
         }
-        asked = [f'{name}:={value}' for name, value in of_other.get(on, {}).items() if value]
-        require_side(on, contract, own_domain(), asked)
+        requested = [f'{name}:={value}' for name, value in of_other.get(on, {}).items() if value]
+        require_side(on, contract, own_domain(), requested)
         make_key(key_file(own_domain()))
         if on == 'policy':
             self._beside = {}
         for spec in boundary_nodes(
             contract,
-            {'contract': given('contract'), 'pacing': given('pacing'), 'secure': secure},
-            run=Path(given('run')) if given('record') == 'true' else None,
+            {'contract': argument('contract'), 'pacing': argument('pacing'), 'secure': secure},
+            run=Path(argument('run')) if argument('record') == 'true' else None,
             robot=self._robot,
-            services=given('services') == 'true',
-            websocket=given('websocket'),
-            origins=given('origins'),
-            command_domain=int(given('command_domain')) if given('command_domain') else None,
+            services=argument('services') == 'true',
+            websocket=argument('websocket'),
+            origins=argument('origins'),
+            command_domain=int(argument('command_domain')) if argument('command_domain') else None,
             on=on,
         ):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':
-                parameters.append(ParameterFile(given('simulated_robot_params')))
+                parameters.append(ParameterFile(argument('simulated_robot_params')))
             elif spec.name == 'recorder':
-                parameters.append({'max_bag_size': int(given('max_bag_size'))})
+                parameters.append({'max_bag_size': int(argument('max_bag_size'))})
             # A text stays one, whatever YAML would read in it.
             own = {k: ParameterValue(v, value_type=type(v)) for k, v in spec.parameters.items()}
             node = LifecycleNode(
@@ -231,7 +231,7 @@ class Boundary(Action):
                 namespace=[namespace, f'/{spec.agent}' if spec.agent else ''],
                 parameters=[*parameters, own],
                 ros_arguments=[
-                    *('--log-level', given('log_level')),
+                    *('--log-level', argument('log_level')),
                     *(enclaves.ARGUMENT, enclaves.enclave_of(spec.place, namespace)),
                 ],
                 additional_env={enclaves.OVERRIDE: ''},

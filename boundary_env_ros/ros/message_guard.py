@@ -39,7 +39,7 @@ LARGE = frozenset({'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', C
 _MOST_OF_SENSOR = 1 << 20
 
 # Seconds in which a topic or service is logged once.
-_ONCE = 5.0
+_LOG_PERIOD = 5.0
 
 # Seconds over which a budget is counted.
 _SPAN = 0.1
@@ -73,30 +73,30 @@ def most_of_sensor(kind: str) -> int:
     return 0 if kind in LARGE or kind == SCAN else _MOST_OF_SENSOR
 
 
-class Once:
+class Throttle:
     """
-    Knows what was said lately; rclpy throttles by the line of code only.
+    Limits how often a thing is logged; rclpy throttles by the line of code only.
 
     Parameters
     ----------
     seconds
-        For how long each thing need not be said again, on the steady clock.
+        For how long each thing is not logged again, on the steady clock.
 
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._said: dict[Hashable, float] = {}
+        self._last_due: dict[Hashable, float] = {}
 
     def due(self, what: Hashable) -> bool:
-        """Return whether a thing is to be said now; if so, it has been."""
+        """Return whether a thing is to be logged now; if so, it counts as logged."""
         now = time.monotonic()
-        said = self._said.get(what)
-        if said is not None and now - said < self._seconds:
+        last = self._last_due.get(what)
+        if last is not None and now - last < self._seconds:
             return False
-        if len(self._said) >= _MOST:
-            self._said.clear()
-        self._said[what] = now
+        if len(self._last_due) >= _MOST:
+            self._last_due.clear()
+        self._last_due[what] = now
         return True
 
 
@@ -136,14 +136,14 @@ class Incoming:
     node
         The node; its logger says what was refused.
     first
-        Is called before anything that has arrived is looked at.
+        Is called before anything that has arrived is handled.
 
     """
 
     def __init__(self, node: Any, first: Callable[[], None] = lambda: None) -> None:
         self._node, self._first = node, first
         self._refused: Counter[str] = Counter()
-        self._once = Once(_ONCE)
+        self._throttle = Throttle(_LOG_PERIOD)
         #: How many messages and requests were refused that bore no right authentication.
         self.forged = 0
 
@@ -227,7 +227,7 @@ class Incoming:
 
         return on_message
 
-    def listen(
+    def subscribe(
         self,
         kind: Any,
         topic: str,
@@ -292,7 +292,7 @@ class Incoming:
             return on_request
 
         @wraps(callback)
-        def on_request_at_once(request: Any, response: Any) -> Any:
+        def on_sync_request(request: Any, response: Any) -> Any:
             if problem := too_much(request):
                 return refused(problem)
             try:
@@ -300,7 +300,7 @@ class Incoming:
             except Exception as error:  # noqa: BLE001 - whatever a request leads to
                 return refused(error)
 
-        return on_request_at_once
+        return on_sync_request
 
     def parameters(
         self, callback: Callable[[list[Any]], SetParametersResult]
@@ -326,7 +326,7 @@ class Incoming:
     def refuse(self, name: str, error: Exception | str, kind: str = '') -> None:
         """Count something that has arrived and could not be taken, and log it now and then."""
         self._refused[name] += 1
-        if not self._once.due((name, kind)):
+        if not self._throttle.due((name, kind)):
             return
         if isinstance(error, Exception) and not isinstance(error, BoundaryError):
             error = f'{traceback.format_exc(limit=-4)}\n'

@@ -47,6 +47,16 @@ CONFIRM_RESET = 'environment/confirm_reset'
 LABEL_EPISODE = 'recorder/label_episode'
 ASK_WORLD = 'simulated_robot/ask_world'
 
+#: The nodes of a boundary.
+ENVIRONMENT, GATE, RECORDER = 'environment', 'safety_gate', 'recorder'
+SERVER, ROBOT = 'policy_server', 'simulated_robot'
+NODES = (ENVIRONMENT, GATE, RECORDER, SERVER, ROBOT)
+#: Processes that are no nodes of a boundary, and have random digits behind their names.
+POLICY, CLIENT = 'boundary_client', 'service_client'
+OPERATOR, WATCH = 'attending', 'watch'
+#: A server has a policy's client in it, for each agent.
+POLICIES = (POLICY, SERVER)
+
 RESET = 'policy_server/reset'
 STEP = 'policy_server/step'
 BATCH_STEP = 'policy_server/batch_step'
@@ -109,6 +119,8 @@ class OwnTopic:
     ----------
     type
         Name of its message among those of this package.
+    publishers, subscribers
+        Who publishes it, and who subscribes it besides the recorder.
     latched
         Whether a late subscriber gets the last message, too.
     of_world
@@ -116,15 +128,20 @@ class OwnTopic:
         there for each of them.
     recorded
         Whether a recorder listens to it.
+    numbered
+        Whether its messages have numbers of their own, by which a gap is found.
     most
         Bytes of a message beyond which it is refused unread, under a contract; 0: any is read.
 
     """
 
     type: str
+    publishers: tuple[str, ...]
+    subscribers: tuple[str, ...] = ()
     latched: bool = False
     of_world: bool = False
     recorded: bool = True
+    numbered: bool = False
     most: Callable[[Contract], int] = lambda _: MOST_BYTES
 
     @property
@@ -140,21 +157,38 @@ class OwnTopic:
 
 #: Every topic of this package, by its name.
 OWN_TOPICS: Mapping[str, OwnTopic] = {
-    ACTUATION_EVIDENCE: OwnTopic('ActuationEvidence'),
-    CONTRACT: OwnTopic('ContractDescription', latched=True, of_world=True),
-    EPISODE_LABEL: OwnTopic('EpisodeLabel', of_world=True),
-    EPISODE_STATUS: OwnTopic('EpisodeStatus', latched=True),
-    GATE_DECISION: OwnTopic('GateDecision', most=most_of_decision),
-    PRIVILEGED_OBSERVATION: OwnTopic('PrivilegedObservation'),
-    TRANSITION: OwnTopic('Transition'),
-    ACTION_REQUEST: OwnTopic('ActionRequest', most=most_of_request),
-    GATE_STATUS: OwnTopic('GateStatus', latched=True),
-    RECORDER_STATUS: OwnTopic('RecorderStatus', latched=True, of_world=True),
-    EVENT: OwnTopic('EnvironmentEvent'),
-    PUSHED: OwnTopic('EnvironmentEvent', recorded=False),
-    SIM_STEP_REQUEST: OwnTopic('SimStepRequest', of_world=True),
+    ACTUATION_EVIDENCE: OwnTopic('ActuationEvidence', (ENVIRONMENT,)),
+    # Operator and watch find out by it which contract is served.
+    CONTRACT: OwnTopic(
+        'ContractDescription', NODES, (*NODES, OPERATOR, WATCH), latched=True, of_world=True
+    ),
+    EPISODE_LABEL: OwnTopic('EpisodeLabel', (RECORDER,), of_world=True),
+    EPISODE_STATUS: OwnTopic(
+        'EpisodeStatus', (ENVIRONMENT, RECORDER), (GATE, OPERATOR, WATCH, *POLICIES), latched=True
+    ),
+    GATE_DECISION: OwnTopic(
+        'GateDecision',
+        (GATE,),
+        (ENVIRONMENT, ROBOT, *POLICIES),
+        numbered=True,
+        most=most_of_decision,
+    ),
+    PRIVILEGED_OBSERVATION: OwnTopic('PrivilegedObservation', (ENVIRONMENT,)),
+    TRANSITION: OwnTopic('Transition', (ENVIRONMENT,), (WATCH, *POLICIES), numbered=True),
+    ACTION_REQUEST: OwnTopic('ActionRequest', POLICIES, (GATE,), most=most_of_request),
+    GATE_STATUS: OwnTopic(
+        'GateStatus', (GATE,), (ENVIRONMENT, GATE, OPERATOR, WATCH, *POLICIES), latched=True
+    ),
+    RECORDER_STATUS: OwnTopic(
+        'RecorderStatus', (RECORDER,), (ENVIRONMENT, WATCH), latched=True, of_world=True
+    ),
+    EVENT: OwnTopic('EnvironmentEvent', (SERVER,), (CLIENT,)),
+    PUSHED: OwnTopic('EnvironmentEvent', (ROBOT,), POLICIES, recorded=False),
+    SIM_STEP_REQUEST: OwnTopic('SimStepRequest', (ENVIRONMENT,), (ROBOT,), of_world=True),
     # A world may say of itself what it likes, and stands still meanwhile.
-    SIM_STEP_RESPONSE: OwnTopic('SimStepResponse', most=lambda _: 0),
+    SIM_STEP_RESPONSE: OwnTopic(
+        'SimStepResponse', (ROBOT,), (ENVIRONMENT, GATE), most=lambda _: 0
+    ),
 }
 
 

@@ -28,9 +28,9 @@ _NODES = {
 }
 
 
-def main(words: Sequence[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Run nodes, each with its own arguments of ROS alone."""
-    given = [list(words) for ends, words in groupby(words, '--'.__eq__) if not ends]
+    given = [list(part) for ends, part in groupby(argv, '--'.__eq__) if not ends]
     makes = [
         partial(_NODES[name], cli_args=arguments, use_global_arguments=False)
         for name, *arguments in given

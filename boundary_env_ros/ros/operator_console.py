@@ -34,8 +34,8 @@ from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.processes import interrupts
 from boundary_env_ros.ros.served_contract import served_contract
 
-# Between two looks at what came over ROS and from the keyboard, s.
-_LOOK = 0.05
+# Between two polls of what came over ROS and from the keyboard, s.
+_POLL = 0.05
 # For a node of a boundary to be found, s.
 _WAIT = 30.0
 # For a service to be found and to answer, s.
@@ -45,9 +45,9 @@ _STALE = 1.0
 _print = partial(print, flush=True)
 
 _MARKS = {
-    word: label
+    key: label
     for label in (Label.SUCCESS, Label.FAILURE, Label.UNCLEAR)
-    for word in (label.name.lower(), label.name[0].lower())
+    for key in (label.name.lower(), label.name[0].lower())
 }
 
 
@@ -125,12 +125,12 @@ def attend(
     with (
         interrupts() as raise_if_interrupted,
         IsolatedNode(
-            'attending', domain_id=domain_id, namespace=namespace, listens_only=True
+            names.OPERATOR, domain_id=domain_id, namespace=namespace, listens_only=True
         ) as own,
     ):
 
         def spin() -> None:
-            own.spin(_LOOK)
+            own.spin(_POLL)
             raise_if_interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
@@ -187,7 +187,7 @@ class _Terminal:
         self._waiting: dict[str, tuple[str, set[str]]] = {}
         self._ended: deque[Question] = deque()
         self._states: dict[str, EpisodeStatus] = {}
-        self._asked: Question | None = None
+        self._question: Question | None = None
         self._answered: tuple[str, str, float] = ('', '', 0.0)
         self._stopped: set[str] = set()
         incoming = Incoming(node)
@@ -198,7 +198,7 @@ class _Terminal:
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
                 topic, qos = contract.topic_of(agent, name), names.LATCHED_MANY
-                incoming.listen(kind, topic, callback, qos, authenticity=authenticity)
+                incoming.subscribe(kind, topic, callback, qos, authenticity=authenticity)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)
@@ -229,7 +229,7 @@ class _Terminal:
         before = self._resets.get(agent)
         if status.state is EpisodeState.RESETTING and status.message not in self._deadlines:
             self._resets.pop(agent, None)
-            self._tell_waiting(agent, episode, status.message)
+            self._report_waiting(agent, episode, status.message)
         elif status.state is EpisodeState.RESETTING:
             *answered, until = self._answered
             if answered == [episode, status.message] and time.monotonic() < until:
@@ -260,9 +260,9 @@ class _Terminal:
         status = from_msg(GateStatus, message)
         if (status.state is GateState.EMERGENCY_STOPPED) != (status.agent in self._stopped):
             self._stopped ^= {status.agent}
-            self._asked = None
+            self._question = None
 
-    def _tell_waiting(self, agent: str, episode: str, message: str) -> None:
+    def _report_waiting(self, agent: str, episode: str, message: str) -> None:
         """Say once what a reset waits for that no person can confirm."""
         if not message:
             return
@@ -277,17 +277,17 @@ class _Terminal:
 
     def _go_on(self) -> None:
         question = next(iter((*self._resets.values(), *self._ended)), None)
-        is_new, self._asked = question != self._asked, question
+        is_new, self._question = question != self._question, question
         if question is None:
             return
         if is_new:
             short, text = question.episode_id[:8], question.text
-            said = (
+            line = (
                 f'Reset of {short} asks: {text}'
                 if question.is_reset
                 else f'Episode {short} ended: {text}.'
             )
-            _print(f'\n{said}')
+            _print(f'\n{line}')
             if question.is_reset and question.agent in self._stopped:
                 _print(f'Before you confirm: {Reason.EMERGENCY_STOP.text}.')
         if question.is_reset and self._yes:
@@ -310,14 +310,14 @@ class _Terminal:
             _print('What do you make of it? [s, f or u and a note; Enter: nothing]')
 
     def _answer(self, question: Question, line: str) -> None:
-        word, _, rest = line.strip().partition(' ')
-        word, rest = word.lower(), rest.strip()
-        if question.is_reset and word in ('y', 'yes', 'n', 'no'):
-            self._confirm(question, word[0] == 'y', rest)
-        elif not question.is_reset and not word:
+        answer, _, rest = line.strip().partition(' ')
+        answer, rest = answer.lower(), rest.strip()
+        if question.is_reset and answer in ('y', 'yes', 'n', 'no'):
+            self._confirm(question, answer[0] == 'y', rest)
+        elif not question.is_reset and not answer:
             self._ended.popleft()
-        elif not question.is_reset and word in _MARKS:
-            self._send_label(question, _MARKS[word], rest)
+        elif not question.is_reset and answer in _MARKS:
+            self._send_label(question, _MARKS[answer], rest)
         else:
             self._prompt(question)
 
@@ -327,7 +327,7 @@ class _Terminal:
         # It is answered, whatever comes of it.
         self._resets.pop(question.agent, None)
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
-        self._asked = None
+        self._question = None
         if refusal:
             _print(f'Not taken: {refusal}')
         else:

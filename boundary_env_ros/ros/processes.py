@@ -96,7 +96,7 @@ SIDES = {
 }
 
 
-def require_side(on: str, contract: Contract, domain: int, asked: Sequence[str] = ()) -> None:
+def require_side(on: str, contract: Contract, domain: int, requested: Sequence[str] = ()) -> None:
     """
     Refuse to start one of two machines without what both have to share.
 
@@ -106,7 +106,7 @@ def require_side(on: str, contract: Contract, domain: int, asked: Sequence[str] 
         The machine; empty: there is one.
     contract, domain
         Of the boundary.
-    asked
+    requested
         Names of what the other machine would have to do.
 
     Raises
@@ -116,9 +116,9 @@ def require_side(on: str, contract: Contract, domain: int, asked: Sequence[str] 
         which has no key, or if anything is asked for that is the other's.
 
     """
-    if on and asked:
+    if on and requested:
         raise BoundaryError(
-            f'What is asked for is not on this machine (expected no {", ".join(asked)} with '
+            f'What is asked for is not on this machine (expected no {", ".join(requested)} with '
             f'`on` {on}). Ask for it where its node runs.'
         )
     if on and not contract.robot_host:
@@ -326,7 +326,7 @@ class NodeProcess:
                 continue
         return self.process.wait()
 
-    def last_words(self, lines: int = 15) -> str:
+    def last_output(self, lines: int = 15) -> str:
         """Return the end of its output, for error messages."""
         if not self.log.exists():
             return ''

@@ -24,7 +24,7 @@ from boundary_env_ros.ros.executors import take, Unattended
 from boundary_env_ros.ros.message_guard import LARGE
 from boundary_env_ros.storage.bag_metadata import Qos
 
-# What a queue holds between two looks at it; of messages that may have a megabyte each, what a
+# What a queue holds between two polls of it; of messages that may have a megabyte each, what a
 # camera sends in three seconds.
 _DEPTH = 1000
 _DEPTH_OF_LARGE = 100
@@ -108,7 +108,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
             type=f'boundary_env_ros/msg/{names.OWN_TOPICS[name].type}',
             latched=names.OWN_TOPICS[name].latched,
             foreign=False,
-            numbered=name in (names.TRANSITION, names.GATE_DECISION),
+            numbered=names.OWN_TOPICS[name].numbered,
         )
         for place, name in own_topics(contract).items()
     )
@@ -147,12 +147,12 @@ class RawSubscriptions:
     """
     Subscriptions to the bytes of all messages of some topics.
 
-    They are looked at by :meth:`take`, not called back, nor do they wake the executor. What that
+    They are polled by :meth:`take`, not called back, nor do they wake the executor. What that
     spends on each message is many times what it takes to write it, and no node waits for a
     recorder: the middleware notes when a message came.
 
     They ask for reliable delivery, so that what publishers repeat is not lost. A foreign publisher
-    that offers best effort only is not heard at all then: when :meth:`adapt` finds one, it makes
+    that offers best effort only is not received then: when :meth:`adapt` finds one, it makes
     the subscription again with best effort, which every publisher matches.
 
     Parameters
@@ -161,7 +161,7 @@ class RawSubscriptions:
         Who listens, to what.
     on_lost
         Gets a topic and the number of its messages that got lost on the way, by the middleware's
-        numbers; not told for topics with numbers of their own, or with several publishers, whose
+        numbers; not called for topics with numbers of their own, or with several publishers, whose
         numbers cannot be told apart. None, once: the middleware does not number its messages.
 
     """
@@ -187,7 +187,7 @@ class RawSubscriptions:
         return messages
 
     def adapt(self) -> None:
-        """Look for publishers that are not heard; to be called now and then."""
+        """Look for publishers that are not received; to be called now and then."""
         for topic, known in tuple(self._publishers.items()):
             count = self._node.count_publishers(topic.name)
             if count == known:

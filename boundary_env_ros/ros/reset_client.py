@@ -104,11 +104,11 @@ class ResetClient:
             self._waiting = (client, request, answered)
             return
         self._waiting = None
-        asked_for = self._latest
+        current = self._latest
 
         def done(future: Any) -> None:
             # Not the answer to the reset of an episode that was given up meanwhile.
-            if asked_for is self._latest:
+            if current is self._latest:
                 answered(future.result())
 
         client.call_async(request).add_done_callback(done)

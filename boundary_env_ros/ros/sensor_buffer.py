@@ -37,7 +37,7 @@ class SensorBuffer:
     listener
         Keeps and reads what comes.
     arrived
-        Is told of every message.
+        Is called with every message.
     due
         Is called when it is time to poll after a message that the executor handed over.
 
@@ -61,7 +61,7 @@ class SensorBuffer:
             kind, topic = message_class(items[0].type), items[0].topic
             # Where the newest counts nobody needs it before the next poll.
             unattended = not lockstep and not any(item.is_each for item in items)
-            asked = names.sensor(
+            qos = names.sensor(
                 Qos(
                     depth=max(item.qos.depth for item in items),
                     reliable=any(item.qos.reliable for item in items),
@@ -70,18 +70,18 @@ class SensorBuffer:
                 node.contract.pacing,
                 latched=any(item.name == TF_STATIC for item in items),
             )
-            keep = partial(self._keep, at, topic, header_stamp(kind) if lockstep else None)
+            store = partial(self._store, at, topic, header_stamp(kind) if lockstep else None)
             subscription = node.add_subscription(
                 kind,
                 node.topic_of(agent, topic),
-                with_info(_caller(keep, due)),
-                asked,
+                with_info(_caller(store, due)),
+                qos,
                 raw=True,
                 unattended=unattended,
             )
-            self._subscriptions.append((subscription, asked.depth, keep))
+            self._subscriptions.append((subscription, qos.depth, store))
 
-    def _keep(
+    def _store(
         self,
         at: str,
         topic: str,
@@ -89,7 +89,7 @@ class SensorBuffer:
         data: bytes,
         info: Any,
     ) -> bool:
-        """Keep a message, and return whether it is time to poll."""
+        """Store a message, and return whether it is time to poll."""
         published, arrived = info['source_timestamp'], info['received_timestamp']
         self._listener.on_message(at, data, published, arrived)
         return self._arrived(topic, stamp and stamp(data), steady_of(arrived))
@@ -109,9 +109,9 @@ class SensorBuffer:
             Present time, ns.
 
         """
-        for subscription, depth, keep in self._subscriptions:
+        for subscription, depth, store in self._subscriptions:
             for taken in take(subscription, depth):
-                keep(*taken)
+                store(*taken)
         listener = self._listener
         for item, reading in chain(
             listener.poll_each(), listener.poll_newest(), listener.look_up(now)
@@ -143,10 +143,10 @@ class SensorBuffer:
 
 
 def _caller(
-    keep: Callable[[bytes, Any], bool], due: Callable[[], None]
+    store: Callable[[bytes, Any], bool], due: Callable[[], None]
 ) -> Callable[[bytes, Any], None]:
     def on_message(data: bytes, info: Any) -> None:
-        if keep(data, info):
+        if store(data, info):
             due()
 
     return on_message

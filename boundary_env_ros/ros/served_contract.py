@@ -47,7 +47,7 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
     def on_description(data: bytes) -> None:
         described.append(from_bytes(ContractDescription, data))
 
-    subscription = Incoming(node).listen(
+    subscription = Incoming(node).subscribe(
         msg.ContractDescription, topic, on_description, names.LATCHED_MANY, raw=True
     )
     try:

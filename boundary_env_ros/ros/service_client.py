@@ -55,7 +55,7 @@ Callback = Callable[[EnvironmentEvent], None]
 # For the callbacks of events that have come, when the client is closed, s.
 _LAST_EVENTS = 5.0
 # What must not be asked twice: it moves the robot.
-_ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
+_NOT_REPEATABLE = (names.RESET, names.STEP, names.BATCH_STEP)
 
 
 def snapshot_of(answer: Any, state: Callable[[dict[str, Any]], S] | None = None) -> Snapshot[S]:
@@ -136,7 +136,7 @@ class BoundaryClient(Closing):
         self.timeout, self._startup_timeout = timeout, startup_timeout
         self._terminated = ''  # the last episode that ended, of any client
         self._done = True
-        self._closed = self._met = False
+        self._closed = self._connected = False
         self._callbacks: list[tuple[EventKind | str | None, Callback]] = []
         self._lock = threading.Lock()  # of what a call and an event both change
         self._events: SimpleQueue[EnvironmentEvent | None] = SimpleQueue()
@@ -146,13 +146,13 @@ class BoundaryClient(Closing):
         )
 
         self._own = IsolatedNode(
-            'service_client', domain_id=domain_id, namespace=namespace, executor=fastest_executor
+            names.CLIENT, domain_id=domain_id, namespace=namespace, executor=fastest_executor
         )
         node = self._own.node
         self._clients = {
             name: node.create_client(kind, name) for name, kind in names.SERVICES.items()
         }
-        self._listener = self._own.incoming.listen(
+        self._listener = self._own.incoming.subscribe(
             msg.EnvironmentEvent, names.EVENT, self._on_event, names.RECORD
         )
         self._own.spin_in_thread('boundary_client')
@@ -366,7 +366,7 @@ class BoundaryClient(Closing):
         A word is the ``event_type`` of what a plugin pushes.
 
         One event after the other, on a thread of their own: a callback may call the client. What a
-        callback raises is logged, and the next event is told all the same.
+        callback raises is logged, and the next event is passed on all the same.
 
         Returns
         -------
@@ -410,11 +410,11 @@ class BoundaryClient(Closing):
         """Return the answer of a service, or raise its error if nothing at all was carried out."""
         if self._closed:
             raise LinkError('The client is closed. Create a new one.')
-        client, once = self._clients[name], name in _ONCE
-        if once and not self._met:
+        client, not_repeatable = self._clients[name], name in _NOT_REPEATABLE
+        if not_repeatable and not self._connected:
             # What is asked for once is asked for when the client is known on the other side.
             self.spaces()
-            self._met = True
+            self._connected = True
         # The publisher of the events that follow is to be there, too.
         if not wait_until(
             lambda: client.service_is_ready() and self._listener.get_publisher_count(),
@@ -427,7 +427,9 @@ class BoundaryClient(Closing):
             )
         request = names.SERVICES[name].Request(**fields)
         until, patience = time.monotonic() + self.timeout, SIGN_OF_LIFE / 2.0
-        answer = ask(client, request, until=until, patience=math.inf if once else patience)
+        answer = ask(
+            client, request, until=until, patience=math.inf if not_repeatable else patience
+        )
         if answer is None:
             raise LinkTimeout(
                 f'{client.srv_name} did not answer within {self.timeout:g} s. '
@@ -438,7 +440,7 @@ class BoundaryClient(Closing):
         return answer
 
     def close(self) -> None:
-        """End a running episode as ``abandoned``; let go of context and threads."""
+        """End a running episode as ``abandoned``; release context and threads."""
         if self._closed:
             return
         try:

@@ -29,8 +29,8 @@ from boundary_env_ros.storage.run_folder import new_run
 from boundary_env_ros.storage.task_check import fitting_task
 from boundary_env_ros.terminal import one_line
 
-#: Between two looks at nodes and logs, s.
-_LOOK = 0.1
+#: Between two polls of nodes and logs, s.
+_POLL = 0.1
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
 
@@ -103,7 +103,7 @@ def up(
             '--command-domain': command_domain is not None,
         },
     }
-    asked = [name for name, value in of_other.get(on or '', {}).items() if value]
+    requested = [name for name, value in of_other.get(on or '', {}).items() if value]
     if loaded.contract.recorder_required and no_record and on != 'policy':
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
@@ -127,7 +127,7 @@ def up(
             '--one-process). Leave --one-process out.'
         )
     domain = own_domain() if domain_id is None else domain_id
-    require_side(on or '', loaded.contract, domain, asked)
+    require_side(on or '', loaded.contract, domain, requested)
     place = None if no_record or on == 'policy' else new_run(run, loaded.contract.name)
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
@@ -208,17 +208,17 @@ def _watch(
     end, patience = float('inf'), declaring_time(contract)
     try:
         while time.monotonic() < end:
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
             raise_if_interrupted()
-            gone = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
+            exited = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
             for log in logs:
                 log.print_new()
-            lost.update(gone)
-            for name, process in gone.items():
+            lost.update(exited)
+            for name, process in exited.items():
                 print(f'The node {name} ended (exit code {process.exit_code}).', flush=True)
             if len(lost) == len(processes):
                 break
-            if gone:
+            if exited:
                 end = min(end, time.monotonic() + patience)
                 print(f'The others declare what they lost, and end in {patience:g} s.', flush=True)
     except KeyboardInterrupt:

@@ -32,10 +32,10 @@ from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.terminal import one_line, steer, table
 
 #: Between two pictures, s: on a terminal, and in a file or pipe.
-_LOOK, _LOG = 0.2, 2.0
+_POLL, _LOG = 0.2, 2.0
 #: For a node of the boundary to be found, s.
 _WAIT = 10.0
-#: What was heard longer ago than this is named, s.
+#: What was received longer ago than this is named, s.
 _SILENT = 2.0
 
 
@@ -54,19 +54,19 @@ def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
         If no node of a boundary is found.
 
     """
-    look = _LOOK if sys.stdout.isatty() else _LOG
-    own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
+    refresh = _POLL if sys.stdout.isatty() else _LOG
+    own = IsolatedNode(names.WATCH, domain_id=domain_id, namespace=namespace, listens_only=True)
     with interrupts() as raise_if_interrupted, own:
 
         def spin() -> None:
-            own.spin(_LOOK)
+            own.spin(_POLL)
             raise_if_interrupted()
 
         contract = served_contract(own.node, spin, _WAIT).contract
         state = LiveState(own.node, contract)
         with suppress(KeyboardInterrupt):
             while True:
-                until = time.monotonic() + look
+                until = time.monotonic() + refresh
                 while time.monotonic() < until:
                     spin()
                 draw(state.lines())
@@ -98,29 +98,29 @@ class LiveState:
 
     def __init__(self, node: Any, contract: Contract) -> None:
         self._contract = contract
-        self._heard: dict[str, float] = {}
+        self._received: dict[str, float] = {}
         #: The newest message of each topic.
         self._last: dict[str, Any] = {}
         self._steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
         incoming = Incoming(node)
         authenticity = Authenticity(node.context.get_domain_id(), Role.OPERATOR)
 
-        def listen(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
+        def subscribe(kind: Any, topic: str, qos: Any, read: Callable[[bytes], Any]) -> None:
             def on_message(data: bytes) -> None:
-                self._heard[topic] = time.monotonic()
+                self._received[topic] = time.monotonic()
                 self._last[topic] = read(data)
 
-            incoming.listen(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
+            incoming.subscribe(kind, topic, on_message, qos, raw=True, authenticity=authenticity)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)
-            listen(msg.GateStatus, gate, names.LATCHED, partial(from_bytes, GateStatus))
-            listen(
+            subscribe(msg.GateStatus, gate, names.LATCHED, partial(from_bytes, GateStatus))
+            subscribe(
                 msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            incoming.listen(msg.Transition, transition, steps.add, names.RECORD, raw=True)
+            incoming.subscribe(msg.Transition, transition, steps.add, names.RECORD, raw=True)
         recorder = partial(message_of, msg.RecorderStatus)
-        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
+        subscribe(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
 
     def _topics(self, agent: str) -> tuple[str, ...]:
         own = (names.GATE_STATUS, names.EPISODE_STATUS, names.TRANSITION)
@@ -142,9 +142,9 @@ class LiveState:
             lost = f', {recorder.lost} messages LOST' if recorder.lost else ''
             state = 'recording' if recorder.recording else 'NOT RECORDING'
             yield f'recorder   {state}{lost}; {recorder.transitions} transitions'
-        for topic, heard in self._heard.items():
-            if now - heard > _SILENT:
-                yield f'SILENT     {topic} for {now - heard:.0f} s'
+        for topic, received in self._received.items():
+            if now - received > _SILENT:
+                yield f'SILENT     {topic} for {now - received:.0f} s'
         for steps in self._steps.values():
             yield from steps.lines()
 
@@ -205,8 +205,8 @@ class AgentSteps:
             f'ticks      {timing.late} late, {timing.missed} missed; '
             f'the latest by {1e3 * timing.worst:.1f} ms'
         )
-        held = f', held by the {last.held_by}' if last.held_by else ''
-        verdict = last.verdict.name if last.verdict else f'no action{held}'
+        holding = f', held by the {last.held_by}' if last.held_by else ''
+        verdict = last.verdict.name if last.verdict else f'no action{holding}'
         yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'.rstrip()
         yield ''
         yield from table(

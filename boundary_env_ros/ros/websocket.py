@@ -34,7 +34,7 @@ PUSH = 'env/state_push'
 
 # Calls under way at a time: each waits in a thread.
 _MOST_CALLS = 32
-# Events that a slow listener may be behind; then it is let go of.
+# Events that a slow listener may be behind; then it is dropped.
 _MOST_BEHIND = 1000
 _LOCAL = ('127.0.0.1', 'localhost', '::1')
 # For the server to begin or to end, s.
@@ -161,14 +161,14 @@ class Sockets:
         """
         name, number = 'error', None
         try:
-            asked = json.loads(text)
-            name, number = str(asked['type']).removesuffix('/req'), asked.get('id')
+            call = json.loads(text)
+            name, number = str(call['type']).removesuffix('/req'), call.get('id')
             if name not in WIRE:
                 raise RequestRejected(
                     f'Unknown service (expected {", ".join(WIRE)}, got {name!r}).'
                 )
             service = WIRE[name]
-            request = from_json(names.SERVICES[service].Request, asked.get('body', {}))
+            request = from_json(names.SERVICES[service].Request, call.get('body', {}))
             answer = self._services.call(service, request)
             failed = answer.result.code and not getattr(answer, 'completed', 0)
             body = {'result': to_json(answer.result)} if failed else to_json(answer)

@@ -19,7 +19,6 @@ from rclpy.parameter import Parameter
 
 from boundary_env_ros.core.authentication import Role
 from boundary_env_ros.core.records.decision import ActionRequest
-from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import (
     BoundaryError,
@@ -53,13 +52,10 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 # For a simulated robot that is there to be found, and for what it is asked, s.
 _FOUND, _ANSWERED = 2.0, 10.0
 
-# The node that may be asked.
-_SIMULATED = 'simulated_robot'
-
 # Between two looks for an answer, s.
 _SLICE = 0.05
 
-#: How long one agent of several is looked at before the next, s.
+#: How long one agent of several is polled before the next, s.
 _TURN = 0.02
 
 
@@ -119,7 +115,7 @@ class RosWorld(World):
         self._contract = contract
         with ExitStack() as made:
             self._own = IsolatedNode(
-                'boundary_client',
+                names.POLICY,
                 domain_id=domain_id,
                 namespace=namespace,
                 parameters=(Parameter('use_sim_time', value=contract.sim_time),),
@@ -142,7 +138,7 @@ class RosWorld(World):
                 )
                 for each in agents
             }
-            self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
+            self._ask_client = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
             self._undiscovered = bool(self._contract.episode.reset.service)
             if sink is not None:
@@ -219,7 +215,7 @@ class RosWorld(World):
         callbacks = {agent: each.on_result for agent, each in wanted.items()}
         in_turn = self._contract.agent_order and not (alone and requests)
         waits = self._up_to_next_turn if in_turn else self._open
-        # One of several is looked at for a moment; the others may have closed meanwhile.
+        # One of several is polled for a moment; the others may have closed meanwhile.
         patience = math.inf if len(running) == 1 else _TURN
         while waiting := waits(closed, requests):
             for agent in waiting:
@@ -276,7 +272,7 @@ class RosWorld(World):
         """Return who is waited for until an agent that runs has its turn, or all ended."""
         last = self._last(closed)
         steps = {agent: each.transition.id.step for agent, each in last.items()}
-        # Before this call; one of them may have told more than another.
+        # Before this call; one of them may have sent more than another.
         begun = max(
             results[0].transition.id.step - 1 if results else steps[agent]
             for agent, results in closed.items()
@@ -296,7 +292,7 @@ class RosWorld(World):
         waiting = [
             agent
             for agent, results in closed.items()
-            if not (results and _is_closed(results[-1].transition, requests.get(agent)))
+            if not (results and closed_by(results[-1].transition, requests.get(agent)))
         ]
         done = [len(results) for agent, results in closed.items() if agent not in waiting]
         if self._contract.is_lockstep or (requests and not done):
@@ -323,10 +319,10 @@ class RosWorld(World):
 
         """
         check_open(self._own.closed)
-        client = self._asked
+        client = self._ask_client
         if not client.service_is_ready():
             raise RequestRejected(
-                f'No node answers {method!r} (expected the node {_SIMULATED}, with a plugin, '
+                f'No node answers {method!r} (expected the node {names.ROBOT}, with a plugin, '
                 f'got no service {client.srv_name}).',
                 ResultCode.UNSUPPORTED,
             )
@@ -364,14 +360,14 @@ class RosWorld(World):
 
     def _find_plugin(self) -> None:
         """Ask a simulated robot what it can do, where there is one."""
-        node, asked = self._own.node, self._asked
-        robot = (_SIMULATED, node.get_namespace())
+        node, client = self._own.node, self._ask_client
+        robot = (names.ROBOT, node.get_namespace())
         # Of a world that was reset just now the node may not be discovered yet: wait for it once.
         undiscovered, self._undiscovered = self._undiscovered, False
         there = undiscovered or robot in node.get_node_names_and_namespaces()
         if self._described is None and there:
-            wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._spin)
-        if asked.service_is_ready():
+            wait_until(client.service_is_ready, time.monotonic() + _FOUND, self._spin)
+        if client.service_is_ready():
             self.describe()
 
     def newest_image(self, agent: str, name: str) -> bytes | None:
@@ -385,7 +381,7 @@ class RosWorld(World):
                 each.abandon()
 
     def close(self) -> None:
-        """End what runs as ``abandoned``; let go of node and context."""
+        """End what runs as ``abandoned``; release node and context."""
         if self._own.closed:
             return
         atexit.unregister(self.close)
@@ -393,10 +389,3 @@ class RosWorld(World):
             closing.callback(self._own.close)
             for each in self._clients.values():
                 closing.callback(each.close)
-
-
-def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:
-    """Return whether nothing is waited for after a transition."""
-    if request is None:
-        return transition.terminated or transition.truncated
-    return closed_by(transition, request)

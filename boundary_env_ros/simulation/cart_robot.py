@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
@@ -31,28 +32,28 @@ from boundary_env_ros.simulation.messages import (
 from boundary_env_ros.simulation.robot import Emission, emission
 from boundary_env_ros.simulation.warehouse import Warehouse
 
+#: Where in the configuration each option stands, and what it means.
+_PLACES: Mapping[str, tuple[str, str]] = {
+    'actuator_delay': ('actuator_delay', 'Seconds from the arrival of a command to its effect.'),
+    'camera_rate': ('camera.rate', 'Images a second; 0 switches the camera off.'),
+    'payload': ('payload', 'Kilograms that lie in the chassis besides its own mass.'),
+    'pose_bias': (
+        'pose_detections.position_bias',
+        'Metres that every detected pose is off, along x of the hall.',
+    ),
+    'scan_noise': (
+        'scan.range_noise',
+        'Standard deviation of a range of the laser scanner, metres.',
+    ),
+    'wheel_friction': (
+        'wheel_friction',
+        'Dry friction in the bearing of each wheel, newton metres.',
+    ),
+}
+
 
 def _options(config: CartConfig) -> dict[str, tuple[float, str]]:
-    return {
-        'actuator_delay': (
-            config.actuator_delay,
-            'Seconds from the arrival of a command to its effect.',
-        ),
-        'camera_rate': (config.camera.rate, 'Images a second; 0 switches the camera off.'),
-        'payload': (config.payload, 'Kilograms that lie in the chassis besides its own mass.'),
-        'pose_bias': (
-            config.pose_detections.position_bias,
-            'Metres that every detected pose is off, along x of the hall.',
-        ),
-        'scan_noise': (
-            config.scan.range_noise,
-            'Standard deviation of a range of the laser scanner, metres.',
-        ),
-        'wheel_friction': (
-            config.wheel_friction,
-            'Dry friction in the bearing of each wheel, newton metres.',
-        ),
-    }
+    return {name: (attrgetter(at)(config), text) for name, (at, text) in _PLACES.items()}
 
 
 class CartRobot:
@@ -189,23 +190,17 @@ class RealityCartRobot(CartRobot):
 def _configured(
     config: CartConfig, options: Mapping[str, float], contract: Contract
 ) -> CartConfig:
-    driver_timeout = contract.action[0].driver_timeout
+    changes: dict[str, Any] = {}
+    for name, value in options.items():
+        part, _, key = _PLACES[name][0].rpartition('.')
+        changes[part or key] = replace(getattr(config, part), **{key: value}) if part else value
     # Where carts meet, a touch is judged step by step, and none may fall between two of them.
     hold = contract.period if len(contract.agents) > 1 else config.contact.hold
-    return replace(
-        config,
-        actuator_delay=options.get('actuator_delay', config.actuator_delay),
-        payload=options.get('payload', config.payload),
-        wheel_friction=options.get('wheel_friction', config.wheel_friction),
-        scan=replace(config.scan, range_noise=options.get('scan_noise', config.scan.range_noise)),
-        pose_detections=replace(
-            config.pose_detections,
-            position_bias=options.get('pose_bias', config.pose_detections.position_bias),
-        ),
-        camera=replace(config.camera, rate=options.get('camera_rate', config.camera.rate)),
-        contact=replace(config.contact, hold=hold),
-        driver_timeout=config.driver_timeout if driver_timeout is None else driver_timeout,
-    )
+    timeout = contract.action[0].driver_timeout
+    if timeout is not None:
+        changes['driver_timeout'] = timeout
+    # At once: what is declared is refused where it is impossible together.
+    return replace(config, contact=replace(config.contact, hold=hold), **changes)
 
 
 def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:

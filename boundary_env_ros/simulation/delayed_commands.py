@@ -32,10 +32,10 @@ class DelayedCommands(Generic[Command]):
         self.restart(0)
 
     def restart(self, at_ns: int) -> None:
-        """Forget every command; nothing was heard up to at_ns."""
+        """Forget every command; nothing was received up to at_ns."""
         self._queue: deque[tuple[Command, int]] = deque()  # with its arrival, ns
         self._last_queued_ns = at_ns
-        self._last_heard_ns = at_ns
+        self._last_received_ns = at_ns
 
     def receive(self, command: Command, arrived_ns: int) -> None:
         """
@@ -56,7 +56,7 @@ class DelayedCommands(Generic[Command]):
         """Return every command that takes effect up to now_ns and has not yet, in order."""
         for _, arrived_ns in self._queue:
             if arrived_ns <= now_ns:
-                self._last_heard_ns = arrived_ns
+                self._last_received_ns = arrived_ns
         effective = []
         while self._queue and self._queue[0][1] + self._delay_ns <= now_ns:
             effective.append(self._queue.popleft()[0])
@@ -64,11 +64,11 @@ class DelayedCommands(Generic[Command]):
 
     def unchanged_until(self, now_ns: int) -> float:
         """Return up to when nothing new takes effect and none is missed, ns, seen from now."""
-        changes = [self._last_heard_ns + self._timeout_ns]
+        changes = [self._last_received_ns + self._timeout_ns]
         if self._queue:
             changes.append(self._queue[0][1] + self._delay_ns)
         return min((change for change in changes if change > now_ns), default=math.inf)
 
     def is_silent(self, now_ns: int) -> bool:
         """Tell whether no command has arrived for the timeout, as far as ``due`` has looked."""
-        return now_ns - self._last_heard_ns >= self._timeout_ns
+        return now_ns - self._last_received_ns >= self._timeout_ns

@@ -4,7 +4,7 @@
 The process of a plugin: it makes the plugin, and answers one call after the other.
 
 Events that the plugin pushes go between the answers, as soon as they are there. The process ends
-when it is told to, or when its parent process is gone.
+when it is asked to, or when its parent process is gone.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_wire import packed, receive
 
-# Between two looks for the parent, s.
-_LOOK = 0.5
+# Between two checks for the parent, s.
+_POLL = 0.5
 
 #: Before the path of a script whose class is the plugin.
 FILE = 'file:'
@@ -67,7 +67,7 @@ def serve(connection: socket.socket, target: str) -> None:
                 plugin = load(target)()
                 plugin.sender = lambda message: send(packed(message))
             answer = packed(_answer(plugin, call['call'], call['arguments']))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
+        except Exception as error:  # noqa: BLE001 - whatever it is, the robot gets it
             lacks = isinstance(error, NotImplementedError)
             answer = packed({'error': f'{type(error).__name__}: {error}', 'unsupported': lacks})
         try:
@@ -98,7 +98,7 @@ def _vectors(argument: Any) -> Any:
 def _end_with(parent: int) -> None:
     """End this process when its parent is gone, also while the plugin is at work, or hangs."""
     while os.getppid() == parent:
-        time.sleep(_LOOK)
+        time.sleep(_POLL)
     os._exit(1)
 
 

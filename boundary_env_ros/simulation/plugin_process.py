@@ -20,7 +20,7 @@ from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_host import FILE
 from boundary_env_ros.simulation.plugin_wire import packed, receive
 
-# For a plugin to let go of its world, s.
+# For a plugin to release its world, s.
 _FAREWELL = 2.0
 
 # For the rest of an event whose beginning is there, s.
@@ -69,17 +69,17 @@ class PluginProcess:
         self.target = target
         self._failure = ''
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
-        ours, theirs = socket.socketpair()
-        with theirs:
+        parent_end, child_end = socket.socketpair()
+        with child_end:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
                     '-m',
                     'boundary_env_ros.simulation.plugin_host',
-                    str(theirs.fileno()),
+                    str(child_end.fileno()),
                     target,
                 ],
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(child_end.fileno(),),
                 env={**os.environ, 'PYTHONPATH': os.pathsep.join(p or '.' for p in sys.path)},
                 stdin=subprocess.DEVNULL,
                 # What a plugin prints is no answer of the program that runs it.
@@ -87,8 +87,8 @@ class PluginProcess:
                 # Ctrl-C is for the parent, which closes it in order.
                 start_new_session=True,
             )
-        self._connection = ours
-        self._finalizer = weakref.finalize(self, _end, self._process, ours)
+        self._connection = parent_end
+        self._finalizer = weakref.finalize(self, _end, self._process, parent_end)
 
     @property
     def pid(self) -> int:

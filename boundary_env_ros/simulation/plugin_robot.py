@@ -44,7 +44,7 @@ from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 OUTCOME = 'outcome'
 #: Its last value, and what that is.
 DONE = 'done'
-GOES_ON, ENDED, SUCCEEDED = 0.0, 1.0, 2.0
+RUNNING, ENDED, SUCCEEDED = 0.0, 1.0, 2.0
 
 #: After the topic of an actuator: what it did in the last update.
 APPLIED = 'applied'
@@ -56,7 +56,7 @@ IMAGE = 'sensor_msgs/msg/Image'
 
 @dataclass(slots=True)
 class _SetPoint:
-    """What one actuator was told last, and when, ns."""
+    """What one actuator was commanded last, and when, ns."""
 
     group: ActionSpec
     values: Vector
@@ -209,7 +209,7 @@ class PluginRobot:
         return tuple(found)
 
     def info(self, agent: str) -> str:
-        """Return what the plugin told the policy of an agent last, JSON; empty: nothing."""
+        """Return what the plugin sent the policy of an agent last, JSON; empty: nothing."""
         several = len(self._contract.agents) > 1
         own = self._info.get(agent) if several else self._info
         return json.dumps(own) if own else ''
@@ -275,7 +275,7 @@ class PluginRobot:
         self._now = self._reached = at
         self._step = to_nanoseconds(baseline.time_step)
         self._sums: dict[str, float] = dict.fromkeys(baseline.rewards, 0.0)
-        self._state = dict.fromkeys(self._contract.agents, GOES_ON)
+        self._state = dict.fromkeys(self._contract.agents, RUNNING)
         self._info: Mapping[str, Any] = dict(baseline.info)
         self._pending: deque[tuple[int, Emission]] = deque()
         self._documents = dict.fromkeys(self._documents)
@@ -316,7 +316,7 @@ class PluginRobot:
         if self._failure:
             raise SimulationFailed(self._failure)
         try:
-            while GOES_ON in self._state.values() and self._reached + self._step <= until:
+            while RUNNING in self._state.values() and self._reached + self._step <= until:
                 with self._reading('update'):
                     self._update()
         except SimulationFailed as error:
@@ -360,7 +360,7 @@ class PluginRobot:
                 )
             self._sums[name] += value
         for agent, state in self._state.items():
-            if state == GOES_ON and _is_so(update.done, agent):
+            if state == RUNNING and _is_so(update.done, agent):
                 self._state[agent] = SUCCEEDED if _is_so(update.success, agent) else ENDED
 
     def _applied(self, at: int) -> dict[str, Vector]:
@@ -572,7 +572,7 @@ def _is_so(agents: bool | Collection[str], agent: str) -> bool:
 
 
 def _at_rest(group: ActionSpec) -> Vector:
-    """Return the safe command; 0 for a dimension that is to hold what it was not told yet."""
+    """Return the safe command; 0 for a dimension that is to hold what it was not sent yet."""
     return tuple(0.0 if math.isnan(value) else value for value in group.safe)
 
 

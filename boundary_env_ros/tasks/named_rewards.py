@@ -95,7 +95,7 @@ class NamedRewards:
 
     def judge(self, step: StepView) -> Outcome:
         """Return by how much each reward has grown, and the ending that the world tells of."""
-        before, after = self._told(step.before), self._told(step.after)
+        before, after = self._values(step.before), self._values(step.after)
         ended = SUCCESS if after[-1] >= _SUCCEEDED else FAILURE
         return Outcome(
             terms=tuple(
@@ -105,7 +105,7 @@ class NamedRewards:
             ending=ended if after[-1] >= _ENDED else '',
         )
 
-    def _told(self, values: Mapping[str, Vector]) -> Vector:
+    def _values(self, values: Mapping[str, Vector]) -> Vector:
         found = values.get(self._field, ())
         if len(found) != len(self._rewards) + 1:
             raise BoundaryError(

@@ -23,10 +23,17 @@ from boundary_env_ros.testing.episode_checks import (
     contract_of,
     Env,
     reset,
-    Seen,
     step,
+    StepOutcome,
 )
-from boundary_env_ros.testing.verdicts import attempt, fail, must_equal, must_refuse, skip, told
+from boundary_env_ros.testing.verdicts import (
+    attempt,
+    described,
+    fail,
+    must_equal,
+    must_refuse,
+    skip,
+)
 
 
 class EnvironmentTests:
@@ -85,7 +92,7 @@ class EnvironmentTests:
                 warnings.simplefilter('ignore')
                 outcome = attempt(partial(check_env, env.unwrapped, skip_render_check=True))
             if isinstance(outcome, Exception):
-                fail('gymnasium to be content', told(outcome), where='check_env')
+                fail('gymnasium to be content', described(outcome), where='check_env')
 
     def test_environment_observes_within_its_space(self) -> None:
         """Whatever it returns is in the space: names in order, type, shape and bounds."""
@@ -123,7 +130,7 @@ class EnvironmentTests:
         for _ in range(2):
             with closing(self.env()) as env:
                 _need_lockstep(contract_of(env))
-                runs.append(_told(run(self, env)))
+                runs.append(_comparable(run(self, env)))
         expected = 'equal episodes from equal seeds and actions'
         where = f'two runs with seed {self.seed}'
         must_equal(runs[0], runs[1], expected, where=where, place='steps')
@@ -139,13 +146,13 @@ class EnvironmentTests:
         if isinstance(record, Path):
             report = audit_path(record)
         else:
-            told = [r for r in record if isinstance(r, (Transition, GateDecision))]
-            report = audit(told, contract=contract, task=make_task(contract))
+            records = [r for r in record if isinstance(r, (Transition, GateDecision))]
+            report = audit(records, contract=contract, task=make_task(contract))
         if not report.ok or not report.transitions:
             fail('a record without errors', f'\n{report}\n', where='audit')
 
 
-def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[Seen]:
+def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[StepOutcome]:
     """Reset, and step with random actions until an ending, or so many steps."""
     reset(env, subject.seed, subject.reset_options())
     seen = []
@@ -156,7 +163,7 @@ def run(subject: EnvironmentTests, env: Env, steps: int | None = None) -> list[S
     return seen
 
 
-def _told(steps: Sequence[Seen]) -> list[object]:
+def _comparable(steps: Sequence[StepOutcome]) -> list[object]:
     """Return what must be equal in equal episodes."""
     names = (
         'step',

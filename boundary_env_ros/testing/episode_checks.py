@@ -20,7 +20,7 @@ Info = Mapping[str, Any]
 
 
 @frozen
-class Seen:
+class StepOutcome:
     """What one step returned, and the action that it was for."""
 
     action: Any
@@ -58,7 +58,7 @@ def reset(env: Env, seed: int | None, options: dict[str, Any] | None) -> tuple[O
     return observation, info
 
 
-def step(env: Env, action: Any) -> Seen:
+def step(env: Env, action: Any) -> StepOutcome:
     """Step, and check what holds of every step."""
     returned: object = env.step(action)
     if not isinstance(returned, tuple) or len(returned) != 5:
@@ -69,7 +69,7 @@ def step(env: Env, action: Any) -> Seen:
         )
     observation, reward, terminated, truncated, info = returned
     check_member(observation, env.observation_space, 'step')
-    seen = Seen(
+    seen = StepOutcome(
         action=action,
         observation=observation,
         reward=float(reward),
@@ -95,7 +95,7 @@ def check_member(observation: object, space: spaces.Space[Any], where: str) -> N
             fail(f'a member of {part}', value, where=place)
 
 
-def check_ending(seen: Seen, contract: Contract) -> None:
+def check_ending(seen: StepOutcome, contract: Contract) -> None:
     """Fail unless an ending has one flag, one ending of the contract, and one declarer."""
     where = f'step {seen.info.get("step")}'
     if seen.terminated and seen.truncated:

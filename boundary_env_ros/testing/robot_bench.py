@@ -169,14 +169,14 @@ def _read(channel: ActionChannel, fields: Fields) -> Vector:
 def ramp(group: ActionSpec, start: Vector, seconds: float) -> Vector:
     """Return the command so long after a start, on the way to the farther bound."""
     return tuple(
-        min(max(value + math.copysign(rate * seconds, way), low), high)
-        for value, way, rate, low, high in zip(
-            start, ways(group, start), group.rate, group.low, group.high, strict=True
+        min(max(value + math.copysign(rate * seconds, direction), low), high)
+        for value, direction, rate, low, high in zip(
+            start, directions(group, start), group.rate, group.low, group.high, strict=True
         )
     )
 
 
-def ways(group: ActionSpec, start: Vector) -> Vector:
+def directions(group: ActionSpec, start: Vector) -> Vector:
     """Return the way of each dimension to its farther bound, with its sign."""
     return tuple(
         high - value if high - value >= value - low else low - value

@@ -21,9 +21,9 @@ from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.robot_bench import (
     ActionChannel,
     Bench,
+    directions,
     timeless,
     uses_of,
-    ways,
 )
 from boundary_env_ros.testing.subject import UnderContract
 from boundary_env_ros.testing.verdicts import fail, must_equal, must_refuse, must_return, skip
@@ -180,10 +180,10 @@ class RobotTests(UnderContract):
         bench.drive(min(self.seconds, 10 * bench.contract.period))
         for channel in bench.channels:
             start, now = before[channel.topic], bench.measured(channel)
-            for i, way in enumerate(ways(channel.group, start)):
-                moved = math.copysign(1.0, way) * (now[i] - start[i])
+            for i, direction in enumerate(directions(channel.group, start)):
+                moved = math.copysign(1.0, direction) * (now[i] - start[i])
                 least = channel.group.feedback.threshold[i]
-                if abs(way) > least >= moved:
+                if abs(direction) > least >= moved:
                     fail(
                         f'to follow the command by more than {least:g} {channel.group.unit[i]}',
                         f'{moved:g}',
@@ -242,7 +242,7 @@ def _equal(one: tuple[Emission, ...], other: tuple[Emission, ...], expected: str
 
 
 def _relative(emissions: tuple[Emission, ...], now: int) -> list[object]:
-    """Return what was sent as it is told without a clock."""
+    """Return what was sent as it is without a clock."""
     return [(e.topic, e.stamp - now if e.stamp else 0, timeless(e.fields)) for e in emissions]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import find, load, LoadedContract
-from boundary_env_ros.testing.verdicts import fail, told
+from boundary_env_ros.testing.verdicts import described, fail
 
 
 class UnderContract:
@@ -46,7 +46,7 @@ class UnderContract:
             changed = path.stat().st_mtime_ns if path.is_file() else 0
             return _load(path, changed, self.pacing)
         except BoundaryError as error:
-            fail('a valid contract', told(error), where=str(place))
+            fail('a valid contract', described(error), where=str(place))
 
 
 @lru_cache(maxsize=16)

@@ -57,7 +57,7 @@ def must_return(call: Callable[[], T], expected: str, *, where: str, way_out: st
     __tracebackhide__ = True
     outcome = attempt(call)
     if isinstance(outcome, Exception):
-        fail(expected, told(outcome), where=where, way_out=way_out)
+        fail(expected, described(outcome), where=where, way_out=way_out)
     return outcome
 
 
@@ -99,10 +99,10 @@ def must_refuse(
     __tracebackhide__ = True
     error = attempt(call)
     if not isinstance(error, kind):
-        fail(f'{kind.__name__} {what}', told(error), where=where, way_out=way_out)
+        fail(f'{kind.__name__} {what}', described(error), where=where, way_out=way_out)
 
 
-def told(outcome: object) -> str:
+def described(outcome: object) -> str:
     """Return in words what a call raised, or that it raised nothing."""
     if isinstance(outcome, Exception):
         return f'{type(outcome).__name__}: {outcome}'

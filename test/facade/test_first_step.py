@@ -48,7 +48,7 @@ def test_without_a_folder_there_is_one_for_a_contract_in_a_process_and_the_termi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path))
-    monkeypatch.setattr(first_step, '_kept', set())
+    monkeypatch.setattr(first_step, '_written', set())
     for _ in range(2):
         env = BoundaryEnv(world='embedded')
         env.reset(seed=1)
@@ -62,7 +62,7 @@ def test_a_record_of_one_process_has_it_and_no_other_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path / 'runs'))
-    monkeypatch.setattr(first_step, '_kept', set())
+    monkeypatch.setattr(first_step, '_written', set())
     env = BoundaryEnv(world='embedded', record=tmp_path / 'run')
     env.reset(seed=1)
     env.step(NOTHING)
@@ -92,7 +92,7 @@ def test_where_nothing_can_be_kept_the_run_goes_on(
 ) -> None:
     (tmp_path / 'runs').write_text('no folder')
     monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path / 'runs'))
-    monkeypatch.setattr(first_step, '_kept', set())
+    monkeypatch.setattr(first_step, '_written', set())
     env = BoundaryEnv(world='embedded')
     env.reset(seed=1)
     env.step(NOTHING)

@@ -25,7 +25,7 @@ class Silent:
     place: str
     exit_code: int | None = None
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return f'the end of {self.place}'
 
 

@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.commands import as_sent
 from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.records.parts import StepId
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.ros.conversions import held_as_float32, message_class
+from boundary_env_ros.ros.conversions import message_class, single_precision
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.contract_file import load
@@ -48,7 +48,7 @@ BASE = load(share_file('config/warehouse_cart.yaml')).contract.action[0]
 def test_the_definition_of_a_message_says_what_is_float32(
     type_name: str, source: Source, single: tuple[bool, ...]
 ) -> None:
-    assert held_as_float32(message_class(type_name), replace(BASE, source=source)) == single
+    assert single_precision(message_class(type_name), replace(BASE, source=source)) == single
 
 
 def test_a_bound_that_no_float32_meets_is_not_exceeded_by_what_is_published() -> None:

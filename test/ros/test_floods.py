@@ -281,5 +281,5 @@ def test_calls_that_are_logged_do_not_fill_a_disk(world: World) -> None:
     before = node.log.stat().st_size
     for _ in range(20):
         assert not world.probe.call(ChangeState, 'environment/change_state', request).success
-    assert 'No such transition' in node.last_words(1000)
+    assert 'No such transition' in node.last_output(1000)
     assert node.log.stat().st_size - before < 1_000_000

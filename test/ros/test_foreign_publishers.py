@@ -91,7 +91,7 @@ def test_one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot(
         made.publish(serialize_message(stranger).replace(b'wheels', frame))
         assert made.wait_for_all_acked(Duration(seconds=_SOON))
     stop = drive_until(world, env, competing_by('foreign_publisher'))
-    assert stop is not None, world.processes['safety_gate'].last_words()
+    assert stop is not None, world.processes['safety_gate'].last_output()
     assert stop.verdict is Verdict.STOPPED
     assert drive_until(world, env, goes_on) is not None
 
@@ -117,11 +117,11 @@ def test_a_second_publisher_on_what_the_gate_goes_by_stops_the_robot_for_as_long
     made = world.probe.node.create_publisher(kind, topic, names.RECORD, event_callbacks=events)
     try:
         stop = drive_until(world, env, competing_by(f'foreign_publisher.{topic}'))
-        assert stop is not None, world.processes['safety_gate'].last_words()
+        assert stop is not None, world.processes['safety_gate'].last_output()
         assert (stop.verdict, stop.inputs.foreign) == (Verdict.STOPPED, 1)
         gate = world.processes['safety_gate']
         words = f'Too many publishers on {topic} (expected 1, '
-        world.probe.until(lambda: words in gate.last_words(1000), _SOON, f'in the log: {words}')
+        world.probe.until(lambda: words in gate.last_output(1000), _SOON, f'in the log: {words}')
     finally:
         world.probe.node.destroy_publisher(made)
     assert drive_until(world, env, goes_on) is not None

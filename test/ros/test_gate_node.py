@@ -304,7 +304,7 @@ def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
         # Discovery may know a publisher before it knows of which node that is.
         gate = world.processes['safety_gate']
         world.probe.until(
-            lambda: 'got a second /safety_gate' in gate.last_words(1000), SOON, 'its name'
+            lambda: 'got a second /safety_gate' in gate.last_output(1000), SOON, 'its name'
         )
     finally:
         twin.destroy_node()
@@ -410,7 +410,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
         'ros2 topic info --verbose /boundary/action_request',
     ):
         world.probe.until(
-            lambda words=words: words in world.processes['safety_gate'].last_words(1000),
+            lambda words=words: words in world.processes['safety_gate'].last_output(1000),
             SOON,
             f'in the log: {words}',
         )

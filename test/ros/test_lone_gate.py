@@ -317,7 +317,7 @@ def test_a_battery_that_runs_low_and_a_door_that_opens_stop_the_robot(tmp_path: 
         del gate.speaks['door']
         silent = ('sensors.interlock.door', Reason.OBSERVATION_TIMEOUT)
         gate.until(lambda: silent in gate.rules(since), 'a stop for a door that is silent')
-        assert 'the battery is too low (0.125, limit 0.25)' in gate.process.last_words(1000)
+        assert 'the battery is too low (0.125, limit 0.25)' in gate.process.last_output(1000)
 
 
 # Several drivers ---------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_two_drivers_on_one_topic_are_heard_and_a_third_or_a_foreign_command_is_
             'Too many publishers on joint_states (expected 2, ',
             'Another publisher on arm_controller/joint_trajectory',
         ):
-            gate.until(lambda said=said: said in gate.process.last_words(1000), f'logged: {said}')
-        words = gate.process.last_words(1000)
+            gate.until(lambda said=said: said in gate.process.last_output(1000), f'logged: {said}')
+        words = gate.process.last_output(1000)
         assert 'Joints of another publisher' not in words
         assert 'The joint ' not in words

@@ -144,7 +144,7 @@ class Bench:
         try:
             self.probe.until(condition, _SOON, what)
         except AssertionError as error:
-            raise AssertionError(f'{error}\n{self.process.last_words(40)}') from None
+            raise AssertionError(f'{error}\n{self.process.last_output(40)}') from None
 
     def end(self, number: signal.Signals) -> None:
         """Send a signal, and wait for the process to end in order."""

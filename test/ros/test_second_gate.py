@@ -93,9 +93,9 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the
     world: World, env: BoundaryEnv, second: NodeProcess
 ) -> None:
     stop = drive_until(world, env, foreign_seen)
-    assert stop is not None, second.last_words()
+    assert stop is not None, second.last_output()
     assert stop.verdict is Verdict.STOPPED
-    assert drive_until(world, env, unarmed) is not None, second.last_words()
+    assert drive_until(world, env, unarmed) is not None, second.last_output()
 
     def recorded() -> bool:
         return any(map(unarmed, open_records(world.run).records(GateDecision)))
@@ -111,7 +111,7 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the
     # Discovery may know a publisher before it knows of which node that is.
     for process in (world.processes['safety_gate'], second):
         world.probe.until(
-            lambda process=process: 'a second /safety_gate' in process.last_words(1000),
+            lambda process=process: 'a second /safety_gate' in process.last_output(1000),
             _SOON,
             'a gate that names the other',
         )

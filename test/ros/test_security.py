@@ -119,7 +119,7 @@ def test_a_node_that_security_refuses_says_so_and_ends(secured: int, tmp_path: P
     log = tmp_path / 'log'
     process = NodeProcess(node, environment={'ROS_DOMAIN_ID': str(secured)}, log=log)
     assert process.process.wait(60.0) == 1
-    last = process.last_words(1)
+    last = process.last_output(1)
     assert last.startswith('Security refuses this process (expected the enclave /boundary/env')
     assert 'got no such folder' in last
 

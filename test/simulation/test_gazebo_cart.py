@@ -44,7 +44,7 @@ def state(at: int, *, yaw: float = 0.5, speed: float = 0.0, touches: int = 0) ->
 
 def test_a_command_goes_on_at_once_and_once() -> None:
     cart = GazeboCart(CONTRACT)
-    cart.stand(0)
+    cart.halt(0)
     assert cart.drive(0) is None
     cart.command((0.3, 0.1), 10)
     assert cart.drive(10) == (0.3, 0.1)
@@ -54,7 +54,7 @@ def test_a_command_goes_on_at_once_and_once() -> None:
 
 def test_after_the_timeout_of_the_contract_the_drive_is_told_to_stand_once() -> None:
     cart = GazeboCart(CONTRACT)
-    cart.stand(0)
+    cart.halt(0)
     cart.command((0.3, 0.0), 10)
     assert cart.drive(10) == (0.3, 0.0)
     assert cart.drive(10 + TIMEOUT - 1) is None
@@ -64,7 +64,7 @@ def test_after_the_timeout_of_the_contract_the_drive_is_told_to_stand_once() -> 
 
 def test_a_fresh_command_sets_it_in_motion_again() -> None:
     cart = GazeboCart(CONTRACT)
-    cart.stand(0)
+    cart.halt(0)
     cart.command((0.3, 0.0), 0)
     cart.drive(0)
     assert cart.drive(TIMEOUT) == (0.0, 0.0)
@@ -74,16 +74,16 @@ def test_a_fresh_command_sets_it_in_motion_again() -> None:
 
 def test_what_is_not_finite_is_no_command() -> None:
     cart = GazeboCart(CONTRACT)
-    cart.stand(0)
+    cart.halt(0)
     cart.command((math.nan, 0.0), 1)
     assert cart.drive(1) is None
 
 
 def test_a_stand_forgets_what_was_commanded() -> None:
     cart = GazeboCart(CONTRACT)
-    cart.stand(0)
+    cart.halt(0)
     cart.command((0.3, 0.0), 1)
-    assert cart.stand(2) == (0.0, 0.0)
+    assert cart.halt(2) == (0.0, 0.0)
     assert cart.drive(3) is None
 
 

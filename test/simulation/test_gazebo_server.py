@@ -52,7 +52,7 @@ class Gazebo:
     def world_time(self) -> int:
         return self.iterations * 2_000_000 if self.clock_runs else 0
 
-    def stand(self) -> None:
+    def halt(self) -> None:
         self.stands = True
 
     async def step(self, steps: int) -> None:

@@ -16,13 +16,13 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     Request,
     Tick,
 )
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.measured import beside, kept_of
+from boundary_env_ros.core.gate.rules.measured import beside, resumed_from
 from boundary_env_ros.core.gate.rules.obstacles import Obstacle
 from boundary_env_ros.core.gate.rules.workspace import Moves, Workspace
 from boundary_env_ros.core.records.decision import (
@@ -105,7 +105,7 @@ class ArmedGate:
 
     def _status(self, state: EpisodeState) -> None:
         status = EpisodeStatus(id=self._id(), state=state, pacing=Pacing.REALTIME, client=_CLIENT)
-        self._gate.apply(EpisodeTold(status=status, now=self._instant()))
+        self._gate.apply(EpisodeStatusReceived(status=status, now=self._instant()))
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -203,7 +203,7 @@ class ArmedGate:
         elif any(left):
             before = beside(limits, before, measured, left, to_stop=not decision.inputs.seeded)
         elif decision.inputs.seeded:
-            before = kept_of(limits, before, measured)
+            before = resumed_from(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
         most = contract.flat('stop' if braked else 'rate')
         turned = {}

@@ -117,7 +117,7 @@ class Oracle:
         self.episode, self.runs, self.over = '', False, True
         self.braking = False
         self.latched = self.deactivating = False
-        self.heard_environment: int | None = None
+        self.status_received: int | None = None
         self.heard_request: int | None = None
         self.inputs_seen: dict[str, tuple[Vector, int, int]] = {}
         self.motion: tuple[Vector, int, int] | None = None
@@ -156,7 +156,7 @@ class Oracle:
     def status(self, episode: str, *, runs: bool, over: bool, now: int) -> None:
         """Take note of what the environment says."""
         was = self.running
-        self.heard_environment = now
+        self.status_received = now
         self.episode, self.runs, self.over = episode, runs, over
         if self.running and not was:
             self.heard_request = now
@@ -259,7 +259,7 @@ class Oracle:
                 found.add(Reason.GATE_LATE)
             if abs(now.ros.nanoseconds - ticked.ros.nanoseconds - passed) > self.jump:
                 found.add(Reason.CLOCK)
-        heard = self.heard_environment
+        heard = self.status_received
         gone = heard is None or now.steady - heard > self.environment_timeout
         if gone and not self.deactivating:
             found.add(Reason.ENVIRONMENT_TIMEOUT)

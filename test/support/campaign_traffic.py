@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.gate_events import (
     ClearEmergencyStop,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     Request,
     Tick,
@@ -337,7 +337,7 @@ class Run:
             client='policy',
             stamp=self.now,
         )
-        self._see(self.gate.apply(EpisodeTold(status=said, now=self.now)))
+        self._see(self.gate.apply(EpisodeStatusReceived(status=said, now=self.now)))
 
     def speak(self, scan: int, mood: int) -> None:
         """Let environment and sensors speak; a mood is a lag, a silence or a lie."""

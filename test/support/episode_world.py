@@ -41,7 +41,7 @@ from boundary_env_ros.core.gate.gate_events import (
     Arm,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     Request,
     Tick,
@@ -404,7 +404,7 @@ class EpisodeWorld:
 
     def heard(self, status: EpisodeStatus) -> None:
         """Let the gate hear the environment."""
-        self.gate.apply(EpisodeTold(status=status, now=self.now))
+        self.gate.apply(EpisodeStatusReceived(status=status, now=self.now))
         self.witness.running = status.state is EpisodeState.RUNNING
 
     def arm(self, status: EpisodeStatus) -> None:

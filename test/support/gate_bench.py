@@ -32,7 +32,7 @@ from boundary_env_ros.core.gate.gate_events import (
     ClearEmergencyStop,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     ForeignCommand,
     Measured,
     Request,
@@ -597,7 +597,9 @@ class Bench:
         self._account()
         self._see(
             self.gate.apply(
-                EpisodeTold(status=status(state, self.time.now, episode=name), now=self.time.now)
+                EpisodeStatusReceived(
+                    status=status(state, self.time.now, episode=name), now=self.time.now
+                )
             )
         )
 

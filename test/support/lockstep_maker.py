@@ -19,7 +19,13 @@ from boundary_env_ros.core.environment.environment_events import (
 )
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.gate.gate_events import (
+    Arm,
+    EpisodeStatusReceived,
+    Request,
+    Tick,
+    WorldMoved,
+)
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest, SimStepResponse
@@ -111,7 +117,7 @@ class LockstepBench(Bench):
             self._advance(effect)
         else:
             if isinstance(effect, EpisodeStatus):
-                self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
+                self.gate.apply(EpisodeStatusReceived(status=effect, now=self.instant()))
             self.note(effect)
             if isinstance(effect, Transition):
                 self._answer_in_turn(effect.observation)
@@ -128,7 +134,7 @@ class LockstepBench(Bench):
 
     def _answer_in_turn(self, observation: Observation) -> None:
         status = self.environment.status(self.instant())
-        self.gate.apply(EpisodeTold(status=status, now=self.instant()))
+        self.gate.apply(EpisodeStatusReceived(status=status, now=self.instant()))
         if self.environment.state.episode.state is not EpisodeState.RUNNING:
             return
         name, policy = self._client

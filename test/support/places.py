@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.workspace import looks_back, Moves, Workspace
+from boundary_env_ros.core.gate.rules.workspace import history_span, Moves, Workspace
 from boundary_env_ros.core.records.decision import Measurement, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
@@ -127,7 +127,7 @@ class IdealRobot:
     def __init__(self, contract: Contract, at: Vector, *, lag: int, eager: bool = False) -> None:
         self.limits = Limits(contract)
         (self.place,) = contract.safety.of(Workspace)
-        self._recent = Recent(looks_back(contract))
+        self._recent = Recent(history_span(contract))
         self._braking = tuple(1e9 if eager else braking for braking in self.place.braking)
         still = (0.0,) * contract.command_size
         self.speed: Vector = still

@@ -42,12 +42,12 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
+    CommandPublished,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     Request,
     Tick,
-    WentOut,
 )
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
@@ -309,7 +309,7 @@ class Bench(CartSensors):
                 self.after(40, lambda effect=effect: self._reset(effect))
                 continue
             if isinstance(effect, EpisodeStatus):
-                self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
+                self.gate.apply(EpisodeStatusReceived(status=effect, now=self.instant()))
             self.note(effect)
             if isinstance(effect, Transition):
                 if effect.id.step == 0:
@@ -375,7 +375,7 @@ class Bench(CartSensors):
                 replace(decision, commanded=self.instant(at)) if decision.command else decision
             )
             if decision.command:
-                self.gate.apply(WentOut(now=self.instant(at)))
+                self.gate.apply(CommandPublished(now=self.instant(at)))
                 self.command(stamped)
                 self.after(35, lambda command=decision.command: self._obey(command))
             self.note(stamped)

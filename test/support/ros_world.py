@@ -90,7 +90,7 @@ lives: Fast DDS says every 3 s what there was."""
 CYCLONE_DDS = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 """Whether it is the middleware; it differs from Fast DDS in what doc/install.md says."""
 
-_LOOK = 0.01
+_POLL = 0.01
 
 _REPEATABLE = (
     GetParameters,
@@ -139,7 +139,7 @@ def wait_until(
     while not condition():
         if time.monotonic() > deadline:
             raise NeverHappened(what if isinstance(what, str) else what(), seconds)
-        time.sleep(_LOOK)
+        time.sleep(_POLL)
 
 
 # Who is alone on this machine -------------------------------------------------------------------

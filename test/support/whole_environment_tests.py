@@ -28,10 +28,10 @@ from boundary_env_ros.testing.episode_checks import (
     contract_of,
     Env,
     reset,
-    Seen,
     step,
+    StepOutcome,
 )
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
+from boundary_env_ros.testing.verdicts import attempt, described, difference, fail, must_refuse
 
 _ROUNDING = 1e-9
 
@@ -86,7 +86,7 @@ class WholeEnvironmentTests(EnvironmentTests):
             env.close()
             again = attempt(env.close)
             if isinstance(again, Exception):
-                fail('to be closed twice without harm', told(again), where='close')
+                fail('to be closed twice without harm', described(again), where='close')
             must_refuse(env.reset, 'after it was closed', where='reset')
             must_refuse(
                 lambda: env.step(env.action_space.sample()), 'after it was closed', where='step'
@@ -222,7 +222,7 @@ def _requests(record: Path | Sequence[object] | None) -> list[GateDecision]:
     return [r for r in record if isinstance(r, GateDecision) and r.request is not None]
 
 
-def check_action(seen: Seen, contract: Contract) -> None:
+def check_action(seen: StepOutcome, contract: Contract) -> None:
     """Fail unless the info says what became of an action, and the command is in the contract."""
     info, where = seen.info, f'step {seen.info.get("step")}'
     if info.get('verdict') is None:

@@ -22,7 +22,7 @@ from boundary_env_ros.facade.world import agent_of, World
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.testing.episode_checks import check_member
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
+from boundary_env_ros.testing.verdicts import attempt, described, difference, fail, must_refuse
 
 
 class WorldTests(UnderContract):
@@ -162,7 +162,7 @@ class WorldTests(UnderContract):
                 if verdict is not Verdict.REJECTED:
                     fail(
                         'a BoundaryError, or the verdict REJECTED',
-                        verdict or told(outcome),
+                        verdict or described(outcome),
                         where=f'step({action})',
                     )
             _step(world, _action(self))
@@ -247,7 +247,7 @@ class WorldTests(UnderContract):
             world.close()
             again = attempt(world.close)
             if isinstance(again, Exception):
-                fail('to be closed twice without harm', told(again), where='close')
+                fail('to be closed twice without harm', described(again), where='close')
             if begun:
                 must_refuse(
                     partial(_step, world, _action(self)),
@@ -332,5 +332,5 @@ def _check_result(result: StepResult, contract: Contract, where: str) -> None:
         images[name] = space[name].sample()
     values = attempt(lambda: observation_values(contract, result.transition.after, images))
     if isinstance(values, Exception):
-        fail('a whole observation', told(values), where=where)
+        fail('a whole observation', described(values), where=where)
     check_member(values, space, where)

@@ -26,7 +26,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.nodes.recorder import STAMPS_WHAT_IS_TAKEN
+from boundary_env_ros.ros.nodes.recorder import STAMPS_AT_TAKE
 from boundary_env_ros.ros.processes import (
     isolated_environment,
     NodeProcess,
@@ -47,7 +47,7 @@ _REMEMBERED = 200
 
 _MARK = 'probe_mark'
 
-_ON_THE_WIRE = 'source_timestamp' if STAMPS_WHAT_IS_TAKEN else 'received_timestamp'
+_ON_THE_WIRE = 'source_timestamp' if STAMPS_AT_TAKE else 'received_timestamp'
 
 _LOOKS = 20
 

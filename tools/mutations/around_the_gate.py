@@ -279,7 +279,7 @@ _NODES = (
     Mutation(
         'A topic of the emergency stop that nobody publishes is noticed',
         SAFETY_GATE,
-        "unpublished=self.resolve_topic_name(stop) if unheard else '',",
+        "unpublished=self.resolve_topic_name(stop) if unpublished else '',",
         "unpublished='',",
         (_LONE + 'a_typo_in_the_topic_of_the_emergency_stop_is_an_error_at_arming',),
     ),

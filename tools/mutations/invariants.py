@@ -70,7 +70,7 @@ OBSTACLE_DISTANCE = 'core/sources/obstacle_distance.py'
 POINT_CLOUD = 'core/sources/point_cloud.py'
 INPUTS = 'core/sources/inputs.py'
 PROFILE = 'core/gate/motion_profile.py'
-PUBLISHERS = 'core/gate/publishers.py'
+PUBLISHERS = 'core/gate/other_publishers.py'
 DOCUMENTS = 'core/gate/rules/document_rules.py'
 JUDGE = 'core/gate/rules/judge.py'
 
@@ -91,7 +91,7 @@ _MOTION = 'core/gate/test_gate_motion.py::test_'
 _OF_MOTION = 'core/gate/test_limits_of_motion.py::test_'
 _ROTATION = 'core/gate/test_gate_rotation.py::test_'
 _SCALE_TOGETHER = 'core/gate/test_gate_scale_together.py::test_'
-_PUBLISHERS = 'core/gate/test_publishers.py::test_'
+_PUBLISHERS = 'core/gate/test_other_publishers.py::test_'
 _DOCUMENTS = 'core/sources/test_json_documents.py::test_'
 _COMMANDS = 'core/gate/test_commands.py::test_'
 _WORKSPACE = 'core/gate/test_workspace.py::test_'
@@ -193,7 +193,7 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         REDUCER,
-        '        state = replace(state, lease_state=state.lease_state.heard(request))\n',
+        '        state = replace(state, lease_state=state.lease_state.after_request(request))\n',
         '',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
@@ -374,7 +374,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A sensor that says that it has no estimate stops',
         NO_ESTIMATE,
-        'if not says(get(message)):',
+        'if not matches(get(message)):',
         'if True:',
         (_NO_ESTIMATE + 'a_gate_whose_rule_reads_it_stops_the_robot',),
     ),
@@ -679,13 +679,13 @@ _WHAT_MAY_BE_PUBLISHED = (
         'In lockstep a hand goes before a request that waited for the world',
         REDUCER,
         'measurements = readings.measurements(now)',
-        'measurements = readings.measurements(now if asked is None else asked.received)',
+        'measurements = readings.measurements(now if requested is None else requested.received)',
         (_OPERATOR + 'in_lockstep_a_hand_goes_before_a_request_that_waited_for_the_world',),
     ),
     Mutation(
         'In lockstep a takeover ends a chunk',
         REDUCER,
-        '            return self._give_way(state, chunk, Trigger.CHUNK, at)\n',
+        '            return self._yield_to_operator(state, chunk, Trigger.CHUNK, at)\n',
         '            return state, ()\n',
         (_OPERATOR + 'in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on',),
     ),
@@ -727,7 +727,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What is told at one instant is remembered by its extremes',
         UNDER_WAY,
-        'if len(sent) > _AT_ONCE and',
+        'if len(sent) > _SAME_INSTANT and',
         'if False and',
         ('core/gate/test_workspace.py::test_a_repeated_step_is_remembered_by_its_extremes',),
     ),
@@ -748,14 +748,14 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What begins anew leaves the motion of the others as it is',
         OUTPUT,
-        '        if last is None or not previous or all(left):\n',
+        '        if last is None or not previous or all(taken_over):\n',
         '        if True:\n',
         (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
     ),
     Mutation(
         'What begins anew begins at rest',
         OUTPUT,
-        '            not gone and was == begins\n',
+        '            not taken and was == begins\n',
         '            True\n',
         (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
     ),
@@ -914,7 +914,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'Nobody arms a gate that does not hear what it needs',
         REDUCER,
-        '        self._refuse_unheard(state, now)\n',
+        '        self._refuse_unavailable(state, now)\n',
         '',
         (
             _LEASES + 'a_gate_that_has_not_heard_a_sensor_yet_is_not_armed',
@@ -1235,7 +1235,7 @@ _REST = (
     Mutation(
         'A deactivation that was cut short leaves neither lease nor command',
         REDUCER,
-        'replace(_let_go(state), health',
+        'replace(_without_leftovers(state), health',
         'replace(state, health',
         (_DEACTIVATION + 'a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command',),
     ),
@@ -1291,14 +1291,14 @@ _REST = (
     Mutation(
         'An operator goes before the policy',
         ADMISSION,
-        "(rejected('operator', Reason.OPERATOR),) if teleoperated else ()",
+        '(TELEOPERATED.result(),) if teleoperated else ()',
         '()',
         ('core/gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
     Mutation(
         'Where command and measured state have parted the limits begin again',
         MEASURED,
-        '        found += [any(gone)] * group.size\n',
+        '        found += [any(far)] * group.size\n',
         '        found += [False] * group.size\n',
         (_REPUBLISH + 'an_action_goes_on_from_what_is_measured_where_the_two_have_parted',),
     ),
@@ -1315,14 +1315,14 @@ _REST = (
     Mutation(
         'A group that departs frees no command of another one',
         MEASURED,
-        '        is_ if gone else was\n        for was, is_, gone in zip(\n',
-        '        is_\n        for was, is_, gone in zip(\n',
+        '        is_ if far else was\n        for was, is_, far in zip(\n',
+        '        is_\n        for was, is_, far in zip(\n',
         (_IN_FORCE + 'a_group_that_departs_frees_no_command_of_another_group',),
     ),
     Mutation(
         'What a robot does beyond its command is not taken for one',
         OUTPUT,
-        '                kept = kept_of(limits, previous, measured)\n',
+        '                kept = resumed_from(limits, previous, measured)\n',
         '                kept = measured\n',
         (_REPUBLISH + 'what_the_robot_does_beyond_its_command_is_not_taken_for_one',),
     ),
@@ -1451,8 +1451,8 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'From beyond an edge nothing leads but the way back',
         WORKSPACES,
-        '        if self.back is not None:\n            way',
-        '        if False:\n            way',
+        '        if self.back is not None:\n            back',
+        '        if False:\n            back',
         (_WORKSPACE + 'what_is_outside_may_come_back_but_not_go_on',),
     ),
     Mutation(
@@ -1487,7 +1487,7 @@ _WHERE_IT_MAY_BE = (
         'The gate may be gone: a command counts until the driver brakes',
         WORKSPACES,
         'hold=_until_the_driver_brakes(limits)',
-        'hold=_until_next_look(limits)',
+        'hold=_until_next_check(limits)',
         (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
     ),
     Mutation(
@@ -1500,7 +1500,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What the last command does until the gate looks again counts',
         WORKSPACES,
-        'hold=_until_next_look(limits)',
+        'hold=_until_next_check(limits)',
         'hold=0.0',
         (_WORKSPACE + 'between_two_commands_the_last_is_judged_as_it_stays_in_force',),
     ),
@@ -1514,14 +1514,14 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'The rules are told what is under way',
         REDUCER,
-        '            recent_commands=commands.under_way(now),\n',
+        '            recent_commands=commands.recent_commands(now),\n',
         '',
         (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
     ),
     Mutation(
         'What may still act is not forgotten',
         UNDER_WAY,
-        ' and sent[gone + 1][0] <= oldest:',
+        ' and sent[expired + 1][0] <= oldest:',
         ':',
         (_WORKSPACE + 'only_what_may_still_act_is_remembered',),
     ),
@@ -1542,15 +1542,15 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'That a command acts late counts',
         UNDER_WAY,
-        '        way = self.way + self.delay * max(0.0, command - self.last)\n',
-        '        way = self.way\n',
+        '        distance = self.distance + self.delay * max(0.0, command - self.last)\n',
+        '        distance = self.distance\n',
         (_WORKSPACE + 'a_faster_command_may_act_at_any_time_until_the_delay_is_over',),
     ),
     Mutation(
         'The way of the brakes counts',
         UNDER_WAY,
-        'way + command * hold + 0.5 * command**2 / self.braking',
-        'way + command * hold',
+        'distance + command * hold + 0.5 * command**2 / self.braking',
+        'distance + command * hold',
         (_WORKSPACE + 'the_needed_way_is_that_of_its_speed_until_it_rests',),
     ),
     Mutation(
@@ -1699,7 +1699,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'Whoever may not ask is told so by a plan',
         REDUCER,
-        'refusals = self._judge.refusals(self._agent, asked, request, now, now)',
+        'refusals = self._judge.refusals(self._agent, requested, request, now, now)',
         'refusals = ()',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
     ),
@@ -1727,7 +1727,7 @@ _BY_HAND = (
     Mutation(
         'A switch that is not held takes nothing over',
         ADMISSION,
-        '        and found.values[-1] >= HELD\n',
+        '        and found.values[-1] >= SWITCH_THRESHOLD\n',
         '',
         (_OPERATOR + 'a_switch_that_is_not_held_takes_nothing_over',),
     ),
@@ -1759,8 +1759,8 @@ _BY_HAND = (
     Mutation(
         'A hand moves nothing without a running episode',
         REDUCER,
-        'if not held or not state.lease_state.running or self._lockstep:',
-        'if not held or self._lockstep:',
+        'if not teleoperated or not state.lease_state.running or self._lockstep:',
+        'if not teleoperated or self._lockstep:',
         (
             _OPERATOR + 'an_operator_moves_nothing_without_a_running_episode',
             _OPERATOR + 'the_end_of_the_episode_ends_what_an_operator_moves',
@@ -1769,22 +1769,22 @@ _BY_HAND = (
     Mutation(
         'In lockstep a hand moves once a step',
         REDUCER,
-        'if not held or not state.lease_state.running or self._lockstep:',
-        'if not held or not state.lease_state.running:',
+        'if not teleoperated or not state.lease_state.running or self._lockstep:',
+        'if not teleoperated or not state.lease_state.running:',
         (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
     ),
     Mutation(
         'What was refused in a takeover is not heard when it comes again',
         REDUCER,
-        'return replace(state, lease_state=state.lease_state.heard(request)), decisions',
+        'return replace(state, lease_state=state.lease_state.after_request(request)), decisions',
         'return state, decisions',
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(
         'Latencies of the policy are not compared with a hand',
         MACHINERY,
-        '    asks = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)\n',
-        '    asks = inputs.trigger is not Trigger.TIMER\n',
+        '    by_policy = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)\n',
+        '    by_policy = inputs.trigger is not Trigger.TIMER\n',
         (_OPERATOR + 'late_requests_of_the_policy_are_not_held_against_the_operator',),
     ),
 )
@@ -2219,23 +2219,23 @@ _NOBODY_ELSE = (
     Mutation(
         'The gate is the only publisher of its commands',
         PUBLISHERS,
-        'others = tuple(name for name in found if name != mine)',
+        'others = tuple(name for name in found if name != own_name)',
         'others: tuple[str, ...] = ()',
         (_PUBLISHERS + 'the_gate_is_the_only_publisher_of_its_commands',),
     ),
     Mutation(
         'A second gate of the same name counts though one publisher is found',
         PUBLISHERS,
-        '- 1, int(twin))',
+        '- 1, int(duplicate))',
         '- 1, 0)',
         (_PUBLISHERS + 'another_gate_of_the_same_name_counts_for_a_while_after_its_last_word',),
     ),
     Mutation(
-        'A command that was overheard counts for a while',
+        'A foreign command counts for a while',
         PUBLISHERS,
-        "return others or ('one that did not stay',) * overheard",
+        "return others or ('one that did not stay',) * foreign_command",
         'return others',
-        (_PUBLISHERS + 'a_command_that_was_overheard_counts_for_a_while',),
+        (_PUBLISHERS + 'a_foreign_command_counts_for_a_while',),
     ),
     Mutation(
         'Each own command is heard once',

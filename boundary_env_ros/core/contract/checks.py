@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.model import (
     WaitStep,
 )
 from boundary_env_ros.core.contract.paths import split_call
-from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
+from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, Text
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import (
     Array,
@@ -56,7 +56,7 @@ def contradictions(contract: Contract, reported: Collection[Path]) -> Iterator[F
         if key == 'action' and contract.documents:
             continue
         if not getattr(contract, key) and (key,) not in reported:
-            yield (key,), f'at least one {what}', said('none')
+            yield (key,), f'at least one {what}', Text('none')
     yield from motion(contract)
     if not contract.action or any(path[:1] == ('action',) for path in reported):
         return  # the dimensions are unknown
@@ -76,7 +76,7 @@ def _presence(contract: Contract, reported: Collection[Path]) -> Iterator[Fault]
     unread = any(path[:1] == ('observation',) for path in reported)
     if names and not unread and reaction not in names:
         expected = f'a field of the observation: {", ".join(names)}'
-        actual = reaction or said('nothing')
+        actual = reaction or Text('nothing')
         yield ('latency_budget', 'of'), expected, actual, nearest(reaction, names)
 
 
@@ -167,11 +167,11 @@ def _leaks(contract: Contract) -> Iterator[Fault]:
         for path in _paths(field):
             name = next((n for p, n in seen.get(_place(field), ()) if _overlap(path, p)), None)
             if name is not None:
-                actual = said(f'{path} of {_place(field)}, which it sees in {name!r}')
+                actual = Text(f'{path} of {_place(field)}, which it sees in {name!r}')
                 yield here, 'a source that the policy does not see', actual
         name = whole.get(field.topic) if field.topic and not _paths(field) else None
         if name is not None:
-            actual = said(f'{field.topic}, which it sees in {name!r}')
+            actual = Text(f'{field.topic}, which it sees in {name!r}')
             yield here, 'a topic that the policy does not see', actual
 
 
@@ -246,7 +246,7 @@ def _topics(contract: Contract) -> Iterator[Fault]:
     stop, stop_path = contract.safety.emergency_stop, ('safety', 'emergency_stop')
     other = next((p for t, kind, _, p in used if t == stop and kind not in ('', STOP_TYPE)), None)
     if other is not None:
-        actual = said(f'{stop}, which {".".join(map(str, other))} reads as something else')
+        actual = Text(f'{stop}, which {".".join(map(str, other))} reads as something else')
         yield stop_path, f'a topic of {STOP_TYPE}', actual
     groups = [('action', group.name, group.topic) for group in contract.action]
     groups += [('documents', group.name, group.topic) for group in contract.documents]
@@ -289,7 +289,7 @@ def _fields(contract: Contract) -> Iterator[Fault]:
         if by_tf and len(contract.agents) > 1:
             path = (where, field.name, 'transform')
             hint = 'The frames of tf are the same for all agents.'
-            yield path, 'a topic, with several agents', said('a tf look-up'), hint
+            yield path, 'a topic, with several agents', Text('a tf look-up'), hint
         if where == 'privileged' and field.on_stale is not OnStale.MARK:
             expected = 'mark, since a privileged field must not act'
             yield stale, expected, field.on_stale.value
@@ -339,7 +339,7 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
     if again is None or not again <= most:
         expected = f'at most period - gate_period ({most:g} s), {limits} (action.{group.name})'
         hint = 'Between two actions the gate then goes on along the profile.'
-        actual = said('nothing') if again is None else again
+        actual = Text('nothing') if again is None else again
         yield ('safety', 'republish_period'), expected, actual, hint
 
 
@@ -367,7 +367,7 @@ def _deactivation(group: ActionSpec, path: Path) -> Iterator[Fault]:
             f'A gate that is deactivated or ended brakes for {STOPS_WITHIN:g} s and falls silent; '
             'such a driver would go on at what is left.'
         )
-        yield (*path, 'driver_timeout'), expected, said('none'), hint
+        yield (*path, 'driver_timeout'), expected, Text('none'), hint
 
 
 def _rotation(contract: Contract, group: ActionSpec, start: int, path: Path) -> Iterator[Fault]:
@@ -375,7 +375,7 @@ def _rotation(contract: Contract, group: ActionSpec, start: int, path: Path) -> 
     safety, four = contract.safety, {start + i for i in group.rotation}
     for rule in safety.rules:
         for dimension in four.intersection(rule.moved_by):
-            actual = said(f'{rule.input} is about {contract.command_dimensions[dimension]}')
+            actual = Text(f'{rule.input} is about {contract.command_dimensions[dimension]}')
             yield (*path, 'rotation'), 'dimensions that no other rule is about', actual
     scales = safety.operator.scale if safety.operator is not None else ()
     if any(abs(scales[i] - 1.0) > 0.0 for i in four if i < len(scales)):

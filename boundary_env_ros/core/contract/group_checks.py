@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import (
     OnStale,
 )
 from boundary_env_ros.core.contract.paths import split_call
-from boundary_env_ros.core.contract.problem_text import Fault, Path, said
+from boundary_env_ros.core.contract.problem_text import Fault, Path, Text
 from boundary_env_ros.core.contract.sources import (
     COMPRESSED,
     DECOMPRESSED,
@@ -67,7 +67,7 @@ def field_faults(field: FieldSpec) -> Iterator[Fault]:
         yield from inside(('pad',), source.pad, low[:some], high[:some])
     stale = field.on_stale
     if stale is not OnStale.MARK and field.max_age is None:
-        yield ('max_age',), f'an age (s) for `on_stale: {stale.value}`', said('nothing')
+        yield ('max_age',), f'an age (s) for `on_stale: {stale.value}`', Text('nothing')
 
 
 def _picture(field: FieldSpec, source: Picture) -> Iterator[Fault]:
@@ -146,11 +146,11 @@ def _paths(source: object) -> Iterator[Fault]:
 def _probe(group: ActionSpec) -> Iterator[Fault]:
     """Ask for a probe that shows something: a robot that has to fall back from it by itself."""
     if group.driver_timeout is None:
-        yield ('driver_timeout_probe',), 'no probe, of a driver without a timeout', said('one')
+        yield ('driver_timeout_probe',), 'no probe, of a driver without a timeout', Text('one')
     if any(map(math.isnan, group.safe)):
         hint = 'How long a driver holds a place by itself cannot be seen.'
         expected = 'no probe, in a group that stays where it is'
-        yield ('driver_timeout_probe',), expected, said('safe: hold_position'), hint
+        yield ('driver_timeout_probe',), expected, Text('safe: hold_position'), hint
     elif all(
         not abs(value - safe) > threshold
         for value, safe, threshold in zip(
@@ -165,7 +165,7 @@ def _probe(group: ActionSpec) -> Iterator[Fault]:
 
 def _choices(group: ActionSpec) -> Iterator[Fault]:
     if group.kind is ActionKind.DISCRETE and len(group.choices) < 2:
-        yield ('choices',), 'at least two commands by name', said(f'{len(group.choices)}')
+        yield ('choices',), 'at least two commands by name', Text(f'{len(group.choices)}')
     seen: dict[Vector, str] = {}
     for name, values in group.choices:
         yield from inside(('choices', name), values, group.low, group.high)
@@ -177,7 +177,7 @@ def _choices(group: ActionSpec) -> Iterator[Fault]:
 
 def _levels(path: Path, levels: Vector, low: float, high: float) -> Iterator[Fault]:
     if len(levels) < 2:
-        yield path, 'at least two levels', said(f'{len(levels)}')
+        yield path, 'at least two levels', Text(f'{len(levels)}')
     if len(set(levels)) != len(levels):
         yield path, 'every level once', list(levels)
     for value in levels:
@@ -202,7 +202,7 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
             yield (name,), 'no dimension of the rotation', _named(group, name)
     for name in ('max_acceleration', 'max_jerk'):
         if getattr(group, name):
-            yield (name,), f'no {name}, in a group with rotation', said('one')
+            yield (name,), f'no {name}, in a group with rotation', Text('one')
     for i in four:
         for name, value, bound in (('low', group.low[i], -1.0), ('high', group.high[i], 1.0)):
             if value != bound and not math.isnan(value):
@@ -212,7 +212,7 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
         yield ('max_velocity',), 'one number (rad/s) for all four of the rotation', turning
     others = {group.interface[i].value for i in four} - {Interface.POSITION.value}
     if others:
-        yield ('interface',), 'position, of a rotation', said(' '.join(sorted(others)))
+        yield ('interface',), 'position, of a rotation', Text(' '.join(sorted(others)))
 
 
 def _wrap(group: ActionSpec) -> Iterator[Fault]:
@@ -220,7 +220,7 @@ def _wrap(group: ActionSpec) -> Iterator[Fault]:
     for i in group.wrap if len(group.unit) == group.size else ():
         interface, unit, turns = group.interface[i], group.unit[i], group.high[i] - group.low[i]
         if interface is not Interface.POSITION or unit != 'rad':
-            actual = said(f'{interface.value} in {unit or "no unit"}')
+            actual = Text(f'{interface.value} in {unit or "no unit"}')
             yield ('wrap',), f'positions in rad, in {group.dimensions[i]}', actual
         elif turns < ROOM:
             expected = (

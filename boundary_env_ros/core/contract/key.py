@@ -64,7 +64,7 @@ class Key:
         that key may be left out.
     listed
         What each of its list is, of which there is at least one.
-    once
+    unique
         Whether each stands in its list once.
     expected
         What an error asks for, where the grammar does not say it.
@@ -88,7 +88,7 @@ class Key:
     same_as: str = field(default='', kw_only=True)
     when: tuple[str, ...] = field(default=(), kw_only=True)
     listed: str = field(default='', kw_only=True)
-    once: bool = field(default=False, kw_only=True)
+    unique: bool = field(default=False, kw_only=True)
     expected: str = field(default='', kw_only=True)
     shown: str = field(default='', kw_only=True)
     item: str = field(default='', kw_only=True)

@@ -632,7 +632,7 @@ class DocumentGroup:
     topic: Annotated[str, Key(spelt=TOPIC)]
     schema: Annotated[Mapping[str, object], Key(), BREAKING]
     types: Annotated[
-        tuple[str, ...], Key(spelt=WORD, once=True, shown='list of words'), BREAKING
+        tuple[str, ...], Key(spelt=WORD, unique=True, shown='list of words'), BREAKING
     ] = ()
     max_rate: Annotated[float | None, Key(unit='1/s', above=0.0)] = None
 
@@ -849,7 +849,7 @@ class EpisodeRules:
     )
     instructions: Annotated[
         tuple[str, ...],
-        Key(spelt=WORD, listed='instruction', once=True, shown='list of texts'),
+        Key(spelt=WORD, listed='instruction', unique=True, shown='list of texts'),
     ] = ()
     reset: Annotated[ResetProcedure, Key()]
 
@@ -969,7 +969,7 @@ class Contract:
     rate: ClassVar[Annotated[int, Key(unit='1/s', least=1, one_of=True)]]
     sim_time: Annotated[bool, Key('clock', words=('ros', 'sim'))] = False
     pacing: Annotated[Pacing, Key()] = Pacing.REALTIME
-    agents: Annotated[tuple[str, ...], Key(spelt=NAME, listed='agent', once=True), BREAKING] = (
+    agents: Annotated[tuple[str, ...], Key(spelt=NAME, listed='agent', unique=True), BREAKING] = (
         'robot',
     )
     agent_order: Annotated[tuple[str, ...], Key(spelt=NAME), BREAKING] = ()

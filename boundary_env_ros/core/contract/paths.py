@@ -145,6 +145,14 @@ def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
     )
 
 
+def put(tree: dict[str, Any], path: str, value: object) -> None:
+    """Put a value where a path of names leads to in nested mappings."""
+    *parents, last = path.split('.')
+    for name in parents:
+        tree = tree.setdefault(name, {})
+    tree[last] = value
+
+
 def short(names: Sequence[str]) -> tuple[str, ...]:
     """Return field paths without what they need not be told apart: ``yaw``, ``linear.x``."""
     for parts in (1, 2, 3):

@@ -14,15 +14,10 @@ Path = tuple[str | int, ...]
 Fault = tuple[Path, str, object] | tuple[Path, str, object, str]
 
 
-class Said(str):
-    """A text that describes what was found, rather than being it."""
+class Text(str):
+    """A text that describes what was found, rather than being it; it is shown without quotes."""
 
     __slots__ = ()
-
-
-def said(text: str) -> Said:
-    """Return a description of what was found, to be shown without quotes."""
-    return Said(text)
 
 
 def printable(text: str) -> str:

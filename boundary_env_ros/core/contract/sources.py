@@ -25,7 +25,7 @@ JointNames: TypeAlias = Annotated[
         'joints',
         spelt=WORD,
         listed='joint',
-        once=True,
+        unique=True,
         expected='the name of a joint',
         one_of=True,
     ),
@@ -129,7 +129,7 @@ class Joints:
     names: JointNames
     quantities: Annotated[
         tuple[str, ...],
-        Key('quantity', choices=QUANTITIES, listed='quantity', once=True),
+        Key('quantity', choices=QUANTITIES, listed='quantity', unique=True),
         BREAKING,
     ] = ('position',)
     publishers: Annotated[int, Key(least=1)] = 1
@@ -213,7 +213,7 @@ class Points:
     count: Annotated[int, Key('points', least=1, most=MOST_VALUES, one_of=True), BREAKING]
     channels: Annotated[
         tuple[str, ...],
-        Key(spelt=WORD, listed='channel', once=True, shown='list of names'),
+        Key(spelt=WORD, listed='channel', unique=True, shown='list of names'),
         BREAKING,
     ] = ('x', 'y', 'z')
     pad: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]

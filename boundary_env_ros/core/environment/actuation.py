@@ -101,7 +101,7 @@ class Actuation:
 
     @classmethod
     def of(
-        cls, contract: Contract, topics: Mapping[str, str], *, drivers_heard: bool = True
+        cls, contract: Contract, topics: Mapping[str, str], *, acknowledgements: bool = True
     ) -> Actuation:
         """
         Return that of a contract.
@@ -112,7 +112,7 @@ class Actuation:
             The contract.
         topics
             Resolved topic of every topic that the contract names.
-        drivers_heard
+        acknowledgements
             Whether what drivers acknowledge will come; without it no command waits for that.
 
         """
@@ -126,7 +126,7 @@ class Actuation:
                     topics[group.acknowledgement.topic], part.start
                 )
                 for group, part in slices_of(contract.action)
-                if drivers_heard and group.acknowledgement is not None
+                if acknowledgements and group.acknowledgement is not None
             },
             source=' '.join(dict.fromkeys(feedback)),
             groups=dict.fromkeys(group.name for group in contract.action),
@@ -199,19 +199,19 @@ class Actuation:
     def _find_acknowledged(self, decision: GateDecision) -> ActuationEvidence | None:
         for name, place in self.places.items():
             before: int | None = None
-            for said in self.acknowledged.get(name, ()):
-                part = slice(place.start, place.start + len(said.values))
+            for applied in self.acknowledged.get(name, ()):
+                part = slice(place.start, place.start + len(applied.values))
                 wanted, previous = decision.command[part], decision.inputs.previous_command[part]
-                commanded = _nanoseconds(decision.commanded, said)
+                commanded = _nanoseconds(decision.commanded, applied)
                 if commanded is None or all(map(same_on_wire, wanted, previous)):
                     break
-                at = said.captured.nanoseconds
-                if at >= commanded and all(map(same_on_wire, said.values, wanted)):
+                at = applied.captured.nanoseconds
+                if at >= commanded and all(map(same_on_wire, applied.values, wanted)):
                     if at - commanded > self.patience:
                         break
                     # It cannot have been applied before it was sent.
                     since = commanded if before is None else max(before, commanded)
-                    return _evidence(decision, said, at - since, place.topic)
+                    return _evidence(decision, applied, at - since, place.topic)
                 before = at
         return None
 

@@ -34,7 +34,7 @@ class TimedEvent(InputEvent):
     now: ClockReading
 
 
-# Sensors: what they say is looked at when something else happens ---------------------------------
+# Sensors: what they measured is used when something else happens ---------------------------------
 
 
 @frozen
@@ -74,7 +74,7 @@ class GroupMeasured(InputEvent):
     """
     The state of a group of the action was measured, or its driver acknowledged a command.
 
-    To be told in the order of the messages.
+    To be applied in the order of the messages.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class StepDue(TimedEvent):
 
 @frozen
 class DeadlinesDue(TimedEvent):
-    """A few times a period, on the steady clock: the deadlines are looked at that no step sees."""
+    """A few times a period, on the steady clock: the deadlines are checked that no step sees."""
 
 
 # Other agents in the same world ------------------------------------------------------------------

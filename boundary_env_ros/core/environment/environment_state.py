@@ -33,8 +33,8 @@ from boundary_env_ros.frozen import frozen, replace
 #: What is published.
 Record: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus | ActuationEvidence
 #: What is asked of others.
-Asked: TypeAlias = ResetOutput | SimStepRequest
-Output: TypeAlias = Record | Asked
+WorldRequest: TypeAlias = ResetOutput | SimStepRequest
+Output: TypeAlias = Record | WorldRequest
 Outputs: TypeAlias = tuple[Output, ...]
 
 
@@ -81,7 +81,7 @@ class EnvironmentState:
     buffer, actuation, arrivals
         What the sensors said: of the fields, of what the robot did, and how much of it came.
     heartbeats, gate
-        When the others were heard of last, and what the gate said.
+        When the last heartbeat of the others came, and what the gate said.
     reset
         The reset that goes on; None if none does.
     record, started

@@ -4,7 +4,7 @@
 Resets: asking the world for a state, and judging whether it was reached.
 
 The declared procedure goes on step by step: answers come in, what is to be asked for comes out.
-Every step has a deadline; a caller of :meth:`Resetting.overdue` hears of it.
+Every step has a deadline; a caller of :meth:`Resetting.overdue` gets it.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Resetting:
         The procedure.
     seed, sampled
         Seed of the episode, and what the task sampled from it.
-    asked
+    requested
         When the reset was asked for.
     angles
         By name of a field, which of its values are angles.
@@ -193,7 +193,7 @@ class Resetting:
     procedure: ResetProcedure
     seed: int
     sampled: tuple[NamedValues, ...]
-    asked: ClockReading
+    requested: ClockReading
     angles: Mapping[str, Collection[int]]
     options: str
     answer: WorldReset | None = None

@@ -96,7 +96,7 @@ class SharedWorld:
         if others:
             self._starting = True
             for environment in self._environments.values() if self._start_together else ():
-                # Until it is looked at: it could be ready before.
+                # Until it is checked: it could be ready before.
                 environment.apply(StartDelayed(why='the other agents to be ready'))
         return first
 

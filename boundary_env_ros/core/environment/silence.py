@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who has been silent for too long, as the environment hears it."""
+"""Who has been silent for too long, as the environment receives it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Heartbeats:
 
 
 def recorder_silent(contract: Contract, beats: Heartbeats, now: ClockReading) -> bool:
-    """Return whether a recorder that is required was not heard, or not for too long."""
+    """Return whether a recorder that is required is silent, or never sent a heartbeat."""
     return contract.recorder_required and (
         beats.recorder is None or _too_long(beats.recorder, contract.safety.recorder_timeout, now)
     )
@@ -58,7 +58,7 @@ def sensors_lost(
     Return the ending that fields which a view lacks stand for, with a sentence; empty if none.
 
     Where a driver dies all topics fall silent at once, and the field that may be the least old
-    tells of it first: it is a sign that the whole robot is gone. If its sensor alone died,
+    notices it first: it is a sign that the whole robot is gone. If its sensor alone died,
     something else has come in the meantime.
     """
     why = '; '.join(buffer.lost(view).values())
@@ -99,8 +99,8 @@ def silent(
     if recorder_silent(contract, beats, now):
         found[endings.RECORDER_LOST] = 'the recorder is silent'
     if not lockstep:
-        # A node that was paused itself has heard none: the others have given it up, and are not to
-        # blame.
+        # A node that was paused itself has received none: the others have given it up, and are
+        # not to blame.
         if _too_long(beats.own, safety.environment_timeout + contract.period, now):
             found[endings.ENVIRONMENT_LOST] = 'the environment stood still'
         if _too_long(beats.robot, contract.safety.robot_timeout, now):

@@ -82,7 +82,7 @@ def on_begin(state: EnvironmentState, event: BeginEpisode) -> Step:
         procedure=contract.episode.reset,
         seed=seed,
         sampled=sampled,
-        asked=now,
+        requested=now,
         angles={field.name: field.angles for field in contract.fields},
         options=options_text(options),
     )
@@ -154,12 +154,12 @@ def _next(
     state: EnvironmentState, reset: Resetting, now: ClockReading, confirmed_by: str = ''
 ) -> Step:
     """Go on to the next step of the reset, and say so where a person waits for that."""
-    asked_a_person = bool(reset.prompt)
-    reset, asked = reset.next(now, confirmed_by)
+    is_prompted = bool(reset.prompt)
+    reset, effects = reset.next(now, confirmed_by)
     state = replace(state, reset=reset)
-    announced = (status(state, now),) if asked_a_person else ()
+    announced = (status(state, now),) if is_prompted else ()
     state, outputs = proceed(state, now)
-    return state, (*asked, *announced, *outputs)
+    return state, (*effects, *announced, *outputs)
 
 
 # Going on ----------------------------------------------------------------------------------------
@@ -174,9 +174,9 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
     if not reset.started:
         if state.gate is not None and state.gate.state in _MOVING:
             return state, ()  # what it sends until then would reach the world after its reset
-        reset, asked = reset.start(now)
+        reset, effects = reset.start(now)
         state = replace(state, reset=reset)
-        outputs += (*asked, status(state, now)) if reset.prompt else asked
+        outputs += (*effects, status(state, now)) if reset.prompt else effects
     if setup.contract.is_lockstep and isinstance(reset.step, WaitStep):
         # The world stands still, and what is waited for comes only if it moves.
         if state.advance is None:
@@ -184,9 +184,9 @@ def proceed(state: EnvironmentState, now: ClockReading) -> Step:
         if not state.all_here:
             return state, ()
         state = replace(state, advance=None, advanced=None)
-    reset, asked = reset.poll(state.buffer.latest, now)
+    reset, effects = reset.poll(state.buffer.latest, now)
     state = replace(state, reset=reset)
-    outputs += asked
+    outputs += effects
     if reset.finished is None:
         waits = setup.contract.is_lockstep and isinstance(reset.step, WaitStep)
         return state.asking(period, now) if waits and not outputs else (state, tuple(outputs))
@@ -260,7 +260,7 @@ def _record(state: EnvironmentState, now: ClockReading) -> ResetRecord:
         tolerance=tolerances(reset.procedure),
         within_tolerance=not reset.wrong,
         confirmed_by=reset.confirmed_by,
-        duration=(now.steady - reset.asked.steady) / NANOSECONDS,
+        duration=(now.steady - reset.requested.steady) / NANOSECONDS,
     )
 
 
@@ -283,7 +283,7 @@ def check_deadlines(state: EnvironmentState, now: ClockReading) -> Step:
     why, deadline = reset.overdue(now, state.buffer.missing), reset.procedure.deadline
     if why and reset.delayed_by:
         why += f'; waiting for {reset.delayed_by}'
-    elif not why and (now.steady - reset.asked.steady) / NANOSECONDS > deadline:
+    elif not why and (now.steady - reset.requested.steady) / NANOSECONDS > deadline:
         missing = ', '.join(lacking(state, now)) or 'nothing'
         why = f'The reset timed out after {deadline:g} s (still missing: {missing})'
     return fail(state, why, now) if why else proceed(state, now)
@@ -322,7 +322,7 @@ def status(state: EnvironmentState, now: ClockReading) -> EpisodeStatus:
     stamped, reset = replace(state.episode, stamp=now), state.reset
     if reset is None:
         return stamped
-    if reset.prompt or (now.steady - reset.asked.steady) / NANOSECONDS < _QUICK:
+    if reset.prompt or (now.steady - reset.requested.steady) / NANOSECONDS < _QUICK:
         return replace(stamped, message=reset.prompt)
     missing = ', '.join(lacking(state, now))
     return replace(stamped, message=f'The reset waits for {missing}.' if missing else '')

@@ -17,7 +17,7 @@ from boundary_env_ros.core.records.clock_offsets import (
     as_diagnostics,
     ClockOffset,
 )
-from boundary_env_ros.core.records.decision import GateDecision, Trigger, UNHEARD, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, NOT_CONSIDERED, Trigger, Verdict
 from boundary_env_ros.core.records.endings import (
     EndingKind,
     foremost,
@@ -174,8 +174,8 @@ def close_step(
 
 def ending_message(step: Transition, contract: Contract) -> str:
     """Return what is said of the ending of a step; empty if nothing is."""
-    said = {item.key: item.value for item in step.diagnostics}
-    if message := said.get(f'ending:{step.ending}', ''):
+    diagnostics = {item.key: item.value for item in step.diagnostics}
+    if message := diagnostics.get(f'ending:{step.ending}', ''):
         return message
     if step.ending == TIME_LIMIT:
         return time_is_over(contract.episode.time_limit)
@@ -185,7 +185,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
     return decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) and not any(
-        result.reason in UNHEARD for result in decision.rules
+        result.reason in NOT_CONSIDERED for result in decision.rules
     )
 
 
@@ -194,7 +194,7 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     Return the index of the decision on the step's action; -1 if there is none.
 
     The last one on a request that was not rejected; if all were, the last of those. A request that
-    was not heard at all, because it was another client's or came twice, is no action of the step.
+    was not considered, because it was another client's or came twice, is no action of the step.
     """
     best = -1
     for index, decision in enumerate(decisions):

@@ -14,7 +14,7 @@ from boundary_env_ros.core.records.transition import Kind, Transition
 #: A tick is late if it comes later than this share of the period.
 LATE = 0.1
 
-# Steps that rates and stages are told of.
+# Steps that rates and stages are computed from.
 _WINDOW = 50
 
 

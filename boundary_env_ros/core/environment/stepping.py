@@ -35,10 +35,10 @@ def on_decision(state: EnvironmentState, event: Decided) -> Step:
         actuation=state.actuation.commanded(decision),
         clocks=clocks,
     )
-    asked = is_on_new_action(decision)
-    if foreign or not (asked or holds_for_another(decision)):
+    is_new = is_on_new_action(decision)
+    if foreign or not (is_new or holds_for_another(decision)):
         return state, ()
-    if asked:
+    if is_new:
         state = state.with_heartbeats(policy=now.steady)
     if not state.setup.contract.is_lockstep or state.advance is not None:
         return state, ()

@@ -14,15 +14,15 @@ from boundary_env_ros.core.gate.rules.braking import at_rest
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import (
     beside,
-    kept_of,
-    known_of,
+    known_state,
     measured_command,
+    resumed_from,
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.workspace import looks_back, Workspace
+from boundary_env_ros.core.gate.rules.workspace import history_span, Workspace
 from boundary_env_ros.core.records.decision import Measurement, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.vectors import short_way, Vector
+from boundary_env_ros.core.vectors import nearest_turn, Vector
 from boundary_env_ros.frozen import frozen, replace
 
 
@@ -99,7 +99,7 @@ class CommandHistory:
             recent=None if self.recent is None else self.recent.forgotten(),
         )
 
-    def in_hands(self, by_hand: bool) -> CommandHistory:
+    def by_source(self, by_hand: bool) -> CommandHistory:
         """Return it with an operator or a policy, who goes on from the last command."""
         if by_hand is self.by_hand:
             return self
@@ -129,7 +129,7 @@ class CommandHistory:
             braked=frozenset(),
         )
 
-    def gone_out(self, at: ClockReading) -> CommandHistory:
+    def after_publication(self, at: ClockReading) -> CommandHistory:
         """Return it with the last command on the wire."""
         return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
@@ -155,22 +155,22 @@ class CommandHistory:
         Seeded: it was taken from the measured state, where no command is in force any more. Empty
         if neither is known.
         """
-        previous, left = self.in_force, self._left_alone(now)
-        if previous is None or all(left):
+        previous, taken_over = self.in_force, self._taken_over(now)
+        if previous is None or all(taken_over):
             known = self._known(limits, measurements, now)
             return ((), False) if any(map(math.isnan, known)) else (known, True)
         by_timer = trigger is Trigger.TIMER
-        if any(left):
+        if any(taken_over):
             # To stop begins nothing again: what is still commanded has to be braked.
             known = self._known(limits, measurements, now)
-            return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
+            return beside(limits, previous, known, taken_over, to_stop=by_timer), not by_timer
         # Only for requests: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
         may_depart = any(group.max_tracking_error for group in self.contract.action)
         if may_depart and not self.contract.is_lockstep and not by_timer:
             measured = measured_command(limits, measurements)
             if measured is not None:
-                kept = kept_of(limits, previous, measured)
+                kept = resumed_from(limits, previous, measured)
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
         return previous, False
@@ -185,14 +185,14 @@ class CommandHistory:
         """
         if not seeded:
             return self.rate, self.acceleration
-        last, left = self.in_force, self._left_alone(now)
-        if last is None or not previous or all(left):
+        last, taken_over = self.in_force, self._taken_over(now)
+        if last is None or not previous or all(taken_over):
             return (), ()
-        goes_on = [
-            not gone and was == begins
-            for gone, was, begins in zip(left, last, previous, strict=True)
+        continues = [
+            not taken and was == begins
+            for taken, was, begins in zip(taken_over, last, previous, strict=True)
         ]
-        return _where(goes_on, self.rate), _where(goes_on, self.acceleration)
+        return _where(continues, self.rate), _where(continues, self.acceleration)
 
     def unheeded(
         self, limits: Limits, measurements: Sequence[Measurement], now: ClockReading
@@ -218,10 +218,10 @@ class CommandHistory:
         An angle that wraps goes by the number nearest to what is in force, within its bounds: a
         driver that reads less than it has turned must not be sent back by whole turns.
         """
-        known = known_of(limits, measurements, self._since_sent(now))
+        known = known_state(limits, measurements, self._since_sent(now))
         last = self.in_force or known
         return tuple(
-            short_way(value, was, *bounds) if i in limits.angles else value
+            nearest_turn(value, was, *bounds) if i in limits.angles else value
             for i, (value, was, bounds) in enumerate(
                 zip(known, last, limits.declared, strict=True)
             )
@@ -233,7 +233,7 @@ class CommandHistory:
             return math.inf
         return (now.steady - self.out) / NANOSECONDS
 
-    def _left_alone(self, now: ClockReading) -> tuple[bool, ...]:
+    def _taken_over(self, now: ClockReading) -> tuple[bool, ...]:
         """Return, by dimension, whether its driver has begun to brake by itself."""
         # In lockstep the world stands still, and no driver's time runs out.
         since = 0.0
@@ -253,7 +253,7 @@ class CommandHistory:
         Its part of the robot then no longer does what was commanded last: to brake from there, or
         to go on from there, would set in motion what had come to rest.
         """
-        return any(self._left_alone(now))
+        return any(self._taken_over(now))
 
     def time_step(self, now: ClockReading) -> float:
         """
@@ -274,7 +274,7 @@ class CommandHistory:
         sooner_by = sooner(self.contract.safety)
         return self.out is None or (now.steady - self.out) / NANOSECONDS > period - sooner_by
 
-    def under_way(self, now: ClockReading) -> tuple[SentCommand, ...]:
+    def recent_commands(self, now: ClockReading) -> tuple[SentCommand, ...]:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self.recent is None else self.recent.at(self._robot_time(now))
 
@@ -301,4 +301,4 @@ def sooner(safety: Safety) -> float:
 
 def _recent(contract: Contract) -> Recent | None:
     """Return the memory of what was sent, if a rule asks for it."""
-    return Recent(looks_back(contract)) if contract.safety.of(Workspace) else None
+    return Recent(history_span(contract)) if contract.safety.of(Workspace) else None

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds, slices_of
-from boundary_env_ros.core.contract.paths import split_call
+from boundary_env_ros.core.contract.paths import put, split_call
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory
 from boundary_env_ros.core.gate.rule_output import BEYOND, BOUNDS
 from boundary_env_ros.core.records.decision import RuleResult
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.vectors import short_way, Vector
+from boundary_env_ros.core.vectors import nearest_turn, Vector
 
 Results = tuple[RuleResult, ...]
 
@@ -76,7 +76,7 @@ def turned(group: ActionSpec, values: Vector, previous: Vector | None) -> Vector
     if not group.wrap or not previous:
         return values
     return tuple(
-        short_way(value, was, low, high) if i in group.wrap else value
+        nearest_turn(value, was, low, high) if i in group.wrap else value
         for i, (value, was, low, high) in enumerate(
             zip(values, previous, group.low, group.high, strict=True)
         )
@@ -128,7 +128,7 @@ def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | 
 
 def admitted_action(
     groups: Sequence[ActionSpec],
-    asked: Vector,
+    requested: Vector,
     command: Vector,
     previous: Vector | None,
 ) -> Vector:
@@ -142,7 +142,7 @@ def admitted_action(
     ----------
     groups
         Groups of the action.
-    asked
+    requested
         The action.
     command, previous
         The command that was published, and the one before it.
@@ -150,10 +150,10 @@ def admitted_action(
     """
     left = as_action(groups, command, previous)
     admitted: list[float] = []
-    taken = 0
-    for group, values, part in _slices(groups, asked):
-        rest = left[taken : taken + group.action_size]
-        taken += group.action_size
+    offset = 0
+    for group, values, part in _slices(groups, requested):
+        rest = left[offset : offset + group.action_size]
+        offset += group.action_size
         if group.kind is ActionKind.CONTINUOUS and group.wrap and previous:
             meant = turned(group, values, previous[part])
             rest = tuple(
@@ -181,10 +181,10 @@ def _slices(
     groups: Sequence[ActionSpec], action: Vector
 ) -> Iterator[tuple[ActionSpec, Vector, slice]]:
     """Yield each group with its part of the action, and which part of the command is its own."""
-    taken = 0
+    offset = 0
     for group, part in slices_of(groups):
-        yield group, action[taken : taken + group.action_size], part
-        taken += group.action_size
+        yield group, action[offset : offset + group.action_size], part
+        offset += group.action_size
 
 
 def _difference(
@@ -257,9 +257,9 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
     raise TypeError(f'No command is written to such a source (got {group.source}).')
 
 
-def said_besides(group: ActionSpec) -> Callable[[Any], str]:
+def extra_content(group: ActionSpec) -> Callable[[Any], str]:
     """
-    Return what tells what a command message says besides the command; empty if nothing.
+    Return what finds the content of a message besides its command, as text; empty if none.
 
     A robot may go by every field. What the gate does not command it leaves at zero, and at no
     rotation.
@@ -272,25 +272,27 @@ def said_besides(group: ActionSpec) -> Callable[[Any], str]:
     """
     zeros = message_fields(group, (0.0,) * group.size)
 
-    def besides(message: Any) -> str:
-        for path, value in _besides(message, zeros, ''):
+    def extra(message: Any) -> str:
+        for path, value in _other_values(message, zeros, ''):
             if path == 'header.frame_id':
                 if value != group.frame:
                     return f'{path} {value!r} (expected {group.frame!r})'
-            elif not path.startswith('header.') and not _says_nothing(path, value):
+            elif not path.startswith('header.') and not _is_default(path, value):
                 return f'{path} {value!r} (expected none, since the contract does not command it)'
         return ''
 
-    return besides
+    return extra
 
 
-def _says_nothing(path: str, value: Any) -> bool:
+def _is_default(path: str, value: Any) -> bool:
     if hasattr(value, '__len__') and not isinstance(value, (str, bytes)):
         return not any(value)  # an array of fixed size is never empty
     return not value or (path.endswith('.w') and value == 1)
 
 
-def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _other_values(
+    message: Any, fields: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, Any]]:
     """Yield the values of a message that are not in some fields, each with its path."""
     for slot in message.__slots__:
         name = slot.lstrip('_')
@@ -300,13 +302,13 @@ def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[t
         known, path = fields.get(name, {}), f'{prefix}{name}'
         if isinstance(known, list) and known and isinstance(known[0], Mapping):
             for i, (item, inner) in enumerate(zip(value, known, strict=False)):
-                yield from _besides(item, inner, f'{path}[{i}].')
+                yield from _other_values(item, inner, f'{path}[{i}].')
             if len(value) > len(known):
                 yield path, f'{len(value)} elements'
         elif not isinstance(known, Mapping):
             continue
         elif hasattr(value, '__slots__') and not isinstance(value, (str, bytes)):
-            yield from _besides(value, known, f'{path}.')
+            yield from _other_values(value, known, f'{path}.')
         else:
             yield path, value
 
@@ -354,17 +356,10 @@ def _nested(paths: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
         if function:
             angles.setdefault(inner, {})[function] = value
         else:
-            _put(tree, inner, value)
+            put(tree, inner, value)
     for path, named in angles.items():
-        _put(tree, path, quaternion(**named))
+        put(tree, path, quaternion(**named))
     return tree
-
-
-def _put(tree: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split('.')
-    for name in parents:
-        tree = tree.setdefault(name, {})
-    tree[last] = value
 
 
 def quaternion(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> dict[str, float]:

@@ -78,10 +78,10 @@ class DecisionChain:
         histories, expected = self._followed(last, decision)
         if last is not None:
             expected = self._under_lease(last, decision, expected)
-        expected = self._asked(last, decision, expected, output.verdict)
+        expected = self._after_requests(last, decision, expected, output.verdict)
         self._use(last, decision)
         wanted, by_hand = decision.requested_command, self._by_hand(decision)
-        histories = tuple(history.in_hands(by_hand) for history in histories)
+        histories = tuple(history.by_source(by_hand) for history in histories)
         if histories and any(rule.reason is Reason.REPUBLISHED for rule in decision.rules):
             goals = [history.goal or wanted for history in histories]
             wanted = wanted if wanted in goals else goals[0]
@@ -89,12 +89,12 @@ class DecisionChain:
             if not histories:
                 known = CommandHistory.of(self._contract)
                 sent_before = expected.recent_commands
-                known = known.recalled(sent_before, decision.decided).in_hands(by_hand)
+                known = known.recalled(sent_before, decision.decided).by_source(by_hand)
                 histories = (known,)
             sent = replace(output, verdict=decision.verdict, command=decision.command)
             out = decision.commanded or decision.decided
             histories = tuple(
-                history.after(sent, decision.trigger, decision.decided).gone_out(out)
+                history.after(sent, decision.trigger, decision.decided).after_publication(out)
                 for history in histories
             )
         self._histories = tuple(
@@ -157,7 +157,7 @@ class DecisionChain:
                 previous_rate=rate,
                 previous_acceleration=acceleration,
                 time_step=history.time_step(now),
-                recent_commands=history.under_way(now),
+                recent_commands=history.recent_commands(now),
             )
 
         previous, seeded = history.previous(limits, inputs.trigger, measurements, now)
@@ -183,12 +183,12 @@ class DecisionChain:
         before = last.inputs
         if not inputs.lease_id:
             return inputs
-        goes_on = before.lease_id == inputs.lease_id
-        sequence = self._used if goes_on else 0
+        continues = before.lease_id == inputs.lease_id
+        sequence = self._used if continues else 0
         if self._lockstep:
             # What waits for its sensors counts as well, until it is decided on.
             sequence = max(sequence, inputs.last_sequence)
-        if not goes_on:
+        if not continues:
             return replace(inputs, last_sequence=sequence)
         last_step = inputs.last_step
         still_stopped = last.verdict is Verdict.STOPPED and before.running and inputs.running
@@ -201,7 +201,7 @@ class DecisionChain:
             stopped=inputs.stopped or (still_stopped and inputs.trigger is Trigger.TIMER),
         )
 
-    def _asked(
+    def _after_requests(
         self,
         last: GateDecision | None,
         decision: GateDecision,
@@ -222,7 +222,7 @@ class DecisionChain:
             is_new = inputs.trigger is Trigger.REQUEST and not not_accepted(decision.rules)
             if health is not None and is_new:
                 seconds = latency(request, received, lockstep=self._lockstep)
-                self._health = health.asked(seconds)
+                self._health = health.after_request(seconds)
         if self._health is not None and inputs.lease_id:
             inputs = replace(inputs, overruns=self._health.overruns)
         return inputs

@@ -36,17 +36,17 @@ class Phase(Enum):
 
 def _follows(group: ActionSpec, values: Vector) -> bool:
     """Return whether the robot does what the probe asks for."""
-    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
-    return all(abs(v - a) <= t for v, a, t in zip(values, asked, threshold, strict=True))
+    probe, threshold = group.driver_timeout_probe, group.feedback.threshold
+    return all(abs(v - a) <= t for v, a, t in zip(values, probe, threshold, strict=True))
 
 
 def _departs(group: ActionSpec, values: Vector) -> bool:
     """Return whether the robot no longer does so, but is on its way to the safe command."""
-    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
+    probe, threshold = group.driver_timeout_probe, group.feedback.threshold
     return any(
         # One that is faster than it was asked to be has not begun to brake.
         math.copysign(1.0, a - safe) * (a - v) > t
-        for v, a, safe, t in zip(values, asked, group.safe, threshold, strict=True)
+        for v, a, safe, t in zip(values, probe, group.safe, threshold, strict=True)
         if a != safe
     )
 
@@ -70,7 +70,7 @@ class DriverProbe:
         Measured timeout of each group of the action, seconds; NaN where none was measured.
     why
         Why it failed.
-    held_back
+    blocked_by
         What asks for a stop before the first command.
 
     """
@@ -81,7 +81,7 @@ class DriverProbe:
     began: bool = False
     phase: Phase = Phase.MOVING
     why: str = ''
-    held_back: str = ''
+    blocked_by: str = ''
 
     @classmethod
     def begun(cls, contract: Contract, now: ClockReading) -> DriverProbe:
@@ -115,11 +115,11 @@ class DriverProbe:
             command[part] = group.driver_timeout_probe
         return tuple(command)
 
-    def looked(
+    def after(
         self, measured: Vector | None, emitted: int | None, now: ClockReading
     ) -> DriverProbe:
         """
-        Return it after a look at what the robot does.
+        Return it after a measurement of what the robot does.
 
         Parameters
         ----------
@@ -132,10 +132,10 @@ class DriverProbe:
 
         """
         if emitted is not None and not self.began:
-            return replace(self, began=True, since=emitted).looked(measured, emitted, now)
+            return replace(self, began=True, since=emitted).after(measured, emitted, now)
         passed = (now.steady - self.since) / NANOSECONDS
         if self.phase is Phase.SILENT:
-            return self._listened(measured, passed)
+            return self._after_silence(measured, passed)
         if (
             emitted is not None
             and measured is not None
@@ -146,13 +146,13 @@ class DriverProbe:
         if not self.began and passed > _BEGINS:
             return self.failed(
                 f'it could not begin within {_BEGINS:g} s '
-                f'({self.held_back or "the feedback is missing"})'
+                f'({self.blocked_by or "the feedback is missing"})'
             )
         if self.began and passed > _FOLLOWS:
             return self.failed(f'the robot did not follow the probe within {_FOLLOWS:g} s')
         return self
 
-    def _listened(self, measured: Vector | None, passed: float) -> DriverProbe:
+    def _after_silence(self, measured: Vector | None, passed: float) -> DriverProbe:
         timeouts = list(self.timeouts)
         for index, group, part in self._parts:
             if not math.isnan(timeouts[index]):

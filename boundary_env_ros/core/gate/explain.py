@@ -40,13 +40,13 @@ def sentences(
     contract
         For the names of dimensions and joints; None if it is not known.
     results
-        Those of its rules that are to be told; None: all of them.
+        Those of its rules that are to be explained; None: all of them.
 
     """
     results = decision.rules if results is None else results
     names = contract.command_dimensions if contract and results else ()
     return tuple(
-        sentence(worst, names, others, came(worst, decision, contract))
+        sentence(worst, names, others, details(worst, decision, contract))
         for worst, others in worst_of(results)
     )
 
@@ -70,7 +70,7 @@ def _change(result: RuleResult) -> float:
 
 
 def sentence(
-    result: RuleResult, dimensions: Sequence[str], others: int = 0, what_came: str = ''
+    result: RuleResult, dimensions: Sequence[str], others: int = 0, details: str = ''
 ) -> str:
     """
     Return one sentence on what a rule did.
@@ -83,7 +83,7 @@ def sentence(
         Name of each dimension of the command.
     others
         In how many other dimensions it did the same.
-    what_came
+    details
         Of a sensor that gave no usable value, what it gave; of a silent one its topic.
 
     """
@@ -98,7 +98,7 @@ def sentence(
         if result.limit is not None:
             numbers = '{}, limit {}'.format(*_apart(result.value, result.limit))
         numbers += f' {result.unit}'.rstrip()
-    numbers = '; '.join(part for part in (numbers, what_came) if part)
+    numbers = '; '.join(part for part in (numbers, details) if part)
     if numbers:
         words += f' ({numbers})'
     return f'{words}, and {others} other{"" if others == 1 else "s"}' if others else words
@@ -112,7 +112,7 @@ def _apart(one: float, other: float) -> tuple[str, str]:
     return pair
 
 
-def came(result: RuleResult, decision: GateDecision, contract: Contract | None) -> str:
+def details(result: RuleResult, decision: GateDecision, contract: Contract | None) -> str:
     """Return what came that a rule could not go by, or the topic that is silent; else empty."""
     if result.rule == DOCUMENT and decision.request is not None and contract is not None:
         return DocumentRules(contract).fault(decision.request)

@@ -27,7 +27,7 @@ class Event:
     now: ClockReading
 
 
-# Who is heard ------------------------------------------------------------------------------------
+# Lease and episode -------------------------------------------------------------------------------
 
 
 @frozen
@@ -42,8 +42,8 @@ class Arm(Event):
 
 
 @frozen
-class EpisodeTold(Event):
-    """The environment said where its episode stands: its heartbeat."""
+class EpisodeStatusReceived(Event):
+    """The environment published where its episode stands: its heartbeat."""
 
     status: EpisodeStatus
 
@@ -91,7 +91,7 @@ class Measured(Event):
 
 @frozen
 class WorldMoved(Event):
-    """The world said how far it has come (lockstep)."""
+    """The world reported how far it has come (lockstep)."""
 
     report: Advanced
 
@@ -119,9 +119,9 @@ class PublishersSeen(Event):
 
 
 @frozen
-class WentOut(Event):
+class CommandPublished(Event):
     """
-    The command of the last decision went out.
+    The command of the last decision was published.
 
     What may change until the next is limited by the time between the two on the wire, not by that
     between the decisions.

@@ -36,12 +36,12 @@ class ReducerState:
     Attributes
     ----------
     lease_state, readings, commands, health
-        Whom it hears, what it heard of its sensors, what it sent, and what it knows of itself.
+        Who holds the lease, what its sensors measured, what it sent, and its own condition.
     limits, runtime_limits
         The limits in force, and what was made stricter in them than the contract is.
     probe
         The measurement of the timeouts of the drivers; None before the first.
-    heard_environment
+    status_received
         Steady time of the last heartbeat of the environment, ns.
     closed
         Steady time from which the last step is closed, ns.
@@ -69,7 +69,7 @@ class ReducerState:
     limits: Limits
     runtime_limits: RuntimeLimits = RuntimeLimits()
     probe: DriverProbe | None = None
-    heard_environment: int | None = None
+    status_received: int | None = None
     closed: int = 0
     last_request: int | None = None
     pending: tuple[ActionRequest, ClockReading] | None = None

@@ -58,7 +58,7 @@ def is_simple(polygon: Polygon) -> bool:
             if j == i + 1 or (i == 0 and j == last):
                 corner = one[1] if j == i + 1 else one[0]
                 ends = (one[0] if j == i + 1 else one[1], other[1] if j == i + 1 else other[0])
-                if _goes_back(corner, *ends):
+                if _reverses(corner, *ends):
                     return False
             elif _touch(one, other):
                 return False
@@ -74,7 +74,7 @@ def _cross(o: Point, a: Point, b: Point) -> float:
     return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])
 
 
-def _goes_back(corner: Point, one: Point, other: Point) -> bool:
+def _reverses(corner: Point, one: Point, other: Point) -> bool:
     dot = (one[0] - corner[0]) * (other[0] - corner[0]) + (one[1] - corner[1]) * (
         other[1] - corner[1]
     )
@@ -103,15 +103,15 @@ def hull(points: Iterable[Point]) -> Shape:
     ordered = sorted(set(points))
     if len(ordered) < 3:
         return tuple(ordered)
-    halves = []
+    chains = []
     for row in (ordered, ordered[::-1]):
-        half: list[Point] = []
+        chain: list[Point] = []
         for point in row:
-            while len(half) > 1 and _cross(half[-2], half[-1], point) <= 0.0:
-                half.pop()
-            half.append(point)
-        halves.append(half[:-1])
-    return (*halves[0], *halves[1])
+            while len(chain) > 1 and _cross(chain[-2], chain[-1], point) <= 0.0:
+                chain.pop()
+            chain.append(point)
+        chains.append(chain[:-1])
+    return (*chains[0], *chains[1])
 
 
 def sector(radius: float, low: float, high: float) -> Shape:

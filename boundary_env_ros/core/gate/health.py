@@ -81,7 +81,7 @@ class Health:
             return min(moved, -stood if silent else 0.0)
         return moved - (now.steady - ticked.steady) / NANOSECONDS
 
-    def asked(self, latency: float | None) -> Health:
+    def after_request(self, latency: float | None) -> Health:
         """
         Return it after a request.
 

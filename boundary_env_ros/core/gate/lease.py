@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the gate hears: the lease, its episode, and the emergency stop that ends both."""
+"""Whose requests are accepted: the lease, its episode, and the emergency stop that ends both."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ class LeaseState:
 
     # Requests ------------------------------------------------------------------------------------
 
-    def heard(self, request: ActionRequest) -> LeaseState:
-        """Return it after a request that is heard: sent again, or overtaken, it is not."""
+    def after_request(self, request: ActionRequest) -> LeaseState:
+        """Return it after a request that is accepted: sent again, or overtaken, it is not."""
         assert self.lease is not None  # refused without one
         lease = replace(self.lease, last_sequence=request.sequence)
         return replace(self, lease=lease).acted_on(request.id.step)

@@ -351,18 +351,18 @@ def _brake(limits: _Dimension, v: float, a: float, part: float) -> tuple[Phase, 
         return ((abs(v) / most, -math.copysign(most, v)),)
     jerk = part * limits.jerk
     # The rate that would be left if only the acceleration were taken to 0 says which way to brake.
-    way = -1.0 if v + 0.5 * a * abs(a) / jerk > 0.0 else 1.0
-    gain, start = -v * way, a * way
+    sign = -1.0 if v + 0.5 * a * abs(a) / jerk > 0.0 else 1.0
+    gain, start = -v * sign, a * sign
     peak = math.sqrt(max(jerk * gain + 0.5 * start * start, 0.0))
-    held = 0.0
+    constant = 0.0
     if peak > most:
         peak = most
         gained = math.copysign(most * most - start * start, most - start)
-        held = max(0.0, (gain - 0.5 * (gained + most * most) / jerk) / most)
+        constant = max(0.0, (gain - 0.5 * (gained + most * most) / jerk) / most)
     return (
-        (abs(peak - start) / jerk, math.copysign(jerk, peak - start) * way),
-        (held, 0.0),
-        (peak / jerk, -jerk * way),
+        (abs(peak - start) / jerk, math.copysign(jerk, peak - start) * sign),
+        (constant, 0.0),
+        (peak / jerk, -jerk * sign),
     )
 
 

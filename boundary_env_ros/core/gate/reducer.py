@@ -4,7 +4,7 @@
 The safety gate of one agent, as a function: state and event in, state and decisions out.
 
 It reads no clock and keeps nothing: a run is its events, and to feed them again is to run it
-again. The lease is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
+again. The lease is kept by :mod:`boundary_env_ros.core.gate.lease`, what it received of
 its sensors by :mod:`boundary_env_ros.core.gate.sensor_readings`, what it sent by
 :mod:`boundary_env_ros.core.gate.command_history`; what may be sent say the
 :mod:`boundary_env_ros.core.gate.rules`. Here the events come together.
@@ -21,9 +21,10 @@ from boundary_env_ros.core.gate.driver_probe import DriverProbe, Phase
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
+    CommandPublished,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Event,
     ForeignCommand,
     Measured,
@@ -33,7 +34,6 @@ from boundary_env_ros.core.gate.gate_events import (
     Tick,
     Tighten,
     TimerStarted,
-    WentOut,
     WorldMoved,
 )
 from boundary_env_ros.core.gate.gate_state import Chunk, ReducerState
@@ -57,12 +57,12 @@ from boundary_env_ros.core.gate.rules.runtime_limits import (
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
+    NOT_CONSIDERED,
     OPERATOR,
     Reason,
     RuleInput,
     RuleResult,
     Trigger,
-    UNHEARD,
     Verdict,
 )
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
@@ -106,7 +106,7 @@ class Reducer:
         #: What it does at each kind of event.
         self._on: Mapping[type[Event], Callable[[ReducerState, Any], Step]] = {
             Arm: self._arm,
-            EpisodeTold: self._hear_environment,
+            EpisodeStatusReceived: self._receive_status,
             EmergencyStop: self._press,
             ClearEmergencyStop: self._clear,
             Tighten: self._tighten,
@@ -115,7 +115,7 @@ class Reducer:
             WorldMoved: self._advance,
             PublishersSeen: self._see_publishers,
             ForeignCommand: self._answer_foreign,
-            WentOut: self._went_out,
+            CommandPublished: self._note_publication,
             Request: self._request,
             TimerStarted: self._start_timer,
             Tick: self._run_timer,
@@ -127,7 +127,7 @@ class Reducer:
         Return what a state becomes by an event, and what the gate decides then.
 
         The node publishes the command of a decision, then the decision, and lets
-        ``WentOut`` follow.
+        ``CommandPublished`` follow.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Reducer:
         """
         return self._on[type(event)](state, event)
 
-    # Who is heard --------------------------------------------------------------------------------
+    # Lease and episode ---------------------------------------------------------------------------
 
     def _arm(self, state: ReducerState, event: Arm) -> Step:
         """Grant the lease for one episode, to the caller that arms the gate for it."""
@@ -148,7 +148,7 @@ class Reducer:
         self._refuse_unpublished(state)
         if lease_state.lease_of(event.episode_id, event.client) is not None:
             return state, ()
-        self._refuse_unheard(state, now)
+        self._refuse_unavailable(state, now)
         lease = Lease(lease_id=event.lease_id, holder=event.client, episode_id=event.episode_id)
         return state.under_lease(lease, now), ()
 
@@ -172,7 +172,7 @@ class Reducer:
 
     def _refuse_unpublished(self, state: ReducerState) -> None:
         """
-        Refuse an arming while a press of the emergency stop could not be heard.
+        Refuse an arming while a press of the emergency stop could not be received.
 
         In lockstep the robot is simulated, and moves by one step at a time, as it is asked to.
         """
@@ -185,22 +185,22 @@ class Reducer:
                 ResultCode.SENSOR_MISSING,
             )
 
-    def _refuse_unheard(self, state: ReducerState, now: ClockReading) -> None:
+    def _refuse_unavailable(self, state: ReducerState, now: ClockReading) -> None:
         """
-        Refuse an arming while a sensor that is needed is not heard, as by a gate that is new.
+        Refuse an arming while a sensor that is needed is not received, as by a gate that is new.
 
-        In lockstep the world speaks when it is reset, which is after the arming.
+        In lockstep the world sends when it is reset, which is after the arming.
         """
-        unheard = () if self._lockstep else state.readings.unheard(now)
-        if unheard:
+        unavailable = () if self._lockstep else state.readings.unavailable(now)
+        if unavailable:
             raise RequestRejected(
-                f'Sensors that the gate needs are missing: {", ".join(unheard)}. '
+                f'Sensors that the gate needs are missing: {", ".join(unavailable)}. '
                 'Start what publishes them, or mend their topics in the contract; of those that '
                 'are heard, synchronise the clocks.',
                 ResultCode.SENSOR_MISSING,
             )
 
-    def _hear_environment(self, state: ReducerState, event: EpisodeTold) -> Step:
+    def _receive_status(self, state: ReducerState, event: EpisodeStatusReceived) -> Step:
         """
         Take note of where the episode of the environment stands.
 
@@ -215,7 +215,7 @@ class Reducer:
             return state, ()  # the end of another episode ends nothing of this one
         was_running, before = lease_state.running, lease_state.episode
         lease_state = replace(lease_state, episode=status)
-        state = replace(state, lease_state=lease_state, heard_environment=now.steady)
+        state = replace(state, lease_state=lease_state, status_received=now.steady)
         if before is None or before.id != status.id:
             # What the environment says may be late, and is stamped where both are on one host.
             ago = elapsed(status.stamp, now) or 0.0
@@ -304,10 +304,10 @@ class Reducer:
 
     def _start_timer(self, state: ReducerState, event: TimerStarted) -> Step:
         # A deactivation that was not brought to its end left the rest to the drivers.
-        return replace(_let_go(state), health=replace(state.health, ticked=None)), ()
+        return replace(_without_leftovers(state), health=replace(state.health, ticked=None)), ()
 
-    def _went_out(self, state: ReducerState, event: WentOut) -> Step:
-        return replace(state, commands=state.commands.gone_out(event.now)), ()
+    def _note_publication(self, state: ReducerState, event: CommandPublished) -> Step:
+        return replace(state, commands=state.commands.after_publication(event.now)), ()
 
     # The probe of the drivers --------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class Reducer:
         inputs = self._inputs(state, Trigger.PROBE, at)
         measured = measured_command(state.limits, inputs.measurements)
         emitted = None if state.commands.command is None else state.commands.emitted
-        probe = probe.looked(measured, emitted, at.now)
+        probe = probe.after(measured, emitted, at.now)
         # A driver that brakes sooner than it declares must not be sent a ramp from the probe.
         commands = replace(state.commands, braked=probe.braked)
         state = replace(state, commands=commands)
@@ -363,7 +363,7 @@ class Reducer:
             reasons = ', '.join(reason.name.lower() for reason in _why(output))
             if emitted is None and not state.lease_state.emergency:
                 # Nothing moves yet: what is missing may still come.
-                return replace(state, probe=replace(probe, held_back=reasons)), ()
+                return replace(state, probe=replace(probe, blocked_by=reasons)), ()
             probe = probe.failed(f'the robot had to be stopped ({reasons})')
             state = _braking_for_nobody(replace(state, probe=probe))
         elif probe.phase is Phase.SILENT:
@@ -414,15 +414,15 @@ class Reducer:
         *,
         in_vain: bool = False,
     ) -> Step:
-        asked = Chunk(request, received, 0, at.now.steady)
-        inputs = self._inputs(state, Trigger.REQUEST, at, asked)
+        requested = Chunk(request, received, 0, at.now.steady)
+        inputs = self._inputs(state, Trigger.REQUEST, at, requested)
         refusals = self._judge.refusals(
             self._agent, inputs, request, received, at.now, in_vain=in_vain
         )
         if not_accepted(refusals):
-            return self._reject(state, asked, refusals, inputs, at)
+            return self._reject(state, requested, refusals, inputs, at)
         seconds = latency(request, received, lockstep=self._lockstep)
-        health = state.health.asked(seconds)
+        health = state.health.after_request(seconds)
         if health is not state.health:
             state, inputs = (
                 replace(state, health=health),
@@ -430,12 +430,12 @@ class Reducer:
             )
         if any(result.reason is Reason.OPERATOR for result in refusals):
             # Refused once and for all: sent again, it is no answer to what the hand has done.
-            state, decisions = self._give_way(state, asked, Trigger.REQUEST, at)
-            return replace(state, lease_state=state.lease_state.heard(request)), decisions
+            state, decisions = self._yield_to_operator(state, requested, Trigger.REQUEST, at)
+            return replace(state, lease_state=state.lease_state.after_request(request)), decisions
         if refusals:
-            return self._reject(state, asked, refusals, inputs, at)
-        state = replace(state, lease_state=state.lease_state.heard(request))
-        return self._act(state, asked, inputs, at)
+            return self._reject(state, requested, refusals, inputs, at)
+        state = replace(state, lease_state=state.lease_state.after_request(request))
+        return self._act(state, requested, inputs, at)
 
     def _act(self, state: ReducerState, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
@@ -507,7 +507,7 @@ class Reducer:
             return state, ()
         if state.readings.switch_held(at.now):
             state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
-            return self._give_way(state, chunk, Trigger.CHUNK, at)
+            return self._yield_to_operator(state, chunk, Trigger.CHUNK, at)
         return self._act(state, chunk, self._inputs(state, Trigger.CHUNK, at), at)
 
     def _hold_turn(self, state: ReducerState, at: Event) -> Step:
@@ -523,7 +523,7 @@ class Reducer:
         state = replace(state, held_for=step, last_request=at.now.steady)
         inputs = self._inputs(state, Trigger.TIMER, at)
         inputs = replace(inputs, since_request=None, others_turn=True)
-        commands = state.commands.in_hands(state.readings.switch_held(at.now))
+        commands = state.commands.by_source(state.readings.switch_held(at.now))
         wanted = None if commands.command is None else commands.goal
         if not wanted and inputs.previous_command:
             # Nothing was asked for yet.
@@ -533,40 +533,42 @@ class Reducer:
     def _reject(
         self,
         state: ReducerState,
-        asked: Chunk,
+        requested: Chunk,
         results: tuple[RuleResult, ...],
         inputs: RuleInput,
         at: Event,
     ) -> Step:
         """Refuse what was asked for: nothing is published because of it."""
-        request, unheard = asked.request, (*UNHEARD, Reason.NOT_ARMED)
-        if self._lockstep and not any(result.reason in unheard for result in results):
+        request, ignored = requested.request, (*NOT_CONSIDERED, Reason.NOT_ARMED)
+        if self._lockstep and not any(result.reason in ignored for result in results):
             # The world moves on by it, with the command in force.
             step = min(request.id.step, state.readings.reached(request.id.episode_id) + 1)
             lease_state = state.lease_state.acted_on(step)
             state = replace(state, lease_state=lease_state, chunk=None)
         output = RuleOutput(verdict=Verdict.REJECTED, results=results)
-        return self._emit(state, output, inputs, at, asked)
+        return self._emit(state, output, inputs, at, requested)
 
     # The operator --------------------------------------------------------------------------------
 
     def _operate(self, state: ReducerState, at: Event) -> Step:
         """Decide on a command of the operator, if the switch is held."""
-        held = state.readings.switch_held(at.now)
-        if not held or not state.lease_state.running or self._lockstep:
+        teleoperated = state.readings.switch_held(at.now)
+        if not teleoperated or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
 
-    def _give_way(self, state: ReducerState, asked: Chunk, trigger: Trigger, at: Event) -> Step:
+    def _yield_to_operator(
+        self, state: ReducerState, requested: Chunk, trigger: Trigger, at: Event
+    ) -> Step:
         """
         Refuse an action of the policy while an operator has the robot.
 
         In lockstep the world moves from action to action, and so does the operator.
         """
         state, by_hand = self._by_hand(state, at) if self._lockstep else (state, ())
-        inputs = self._inputs(state, trigger, at, asked)
+        inputs = self._inputs(state, trigger, at, requested)
         output = RuleOutput(verdict=Verdict.REJECTED, results=precedence(teleoperated=True))
-        state, refused = self._emit(state, output, inputs, at, asked)
+        state, refused = self._emit(state, output, inputs, at, requested)
         return replace(state, chunk=None), (*by_hand, *refused)
 
     def _by_hand(self, state: ReducerState, at: Event) -> Step:
@@ -613,7 +615,7 @@ class Reducer:
         if not state.lease_state.running:
             return state, ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        commands = state.commands.in_hands(state.readings.switch_held(at.now))
+        commands = state.commands.by_source(state.readings.switch_held(at.now))
         lasts = commands.command is not None and not commands.driver_took_over(at.now)
         in_force = commands.goal if lasts else None
         stop = stop_in_silence(state.limits, inputs, in_force)
@@ -628,9 +630,9 @@ class Reducer:
         """Stop the robot; at rest that is said once a period, and nothing of a place not known."""
         if not stop.results:
             return state, ()  # nothing was asked for yet, and nothing asks for a stop
-        told = state.stopping and _why(stop) == state.reasons
+        reported = state.stopping and _why(stop) == state.reasons
         state = replace(state, stopping=True)
-        if not stop.command and told:
+        if not stop.command and reported:
             return state, ()  # where to stay is not known yet
         resting = state.commands.command is not None and not state.moving
         resting &= not isinstance(at, ForeignCommand)  # the robot may have been set in motion
@@ -688,13 +690,13 @@ class Reducer:
         state, decisions = self._emit(state, output, inputs, event)
         state = replace(state, health=state.health.after_tick(event.now))
         if not output.command or not state.moving:
-            state = _let_go(state)
+            state = _without_leftovers(state)
         return state, decisions
 
     # How it decides ------------------------------------------------------------------------------
 
     def _inputs(
-        self, state: ReducerState, trigger: Trigger, at: Event, asked: Chunk | None = None
+        self, state: ReducerState, trigger: Trigger, at: Event, requested: Chunk | None = None
     ) -> RuleInput:
         """Return what the rules are to know now."""
         now, commands, health = at.now, state.commands, state.health
@@ -705,9 +707,9 @@ class Reducer:
         lease, episode, waiting = lease_state.lease, lease_state.episode, state.pending
         closed = 0 if episode is None else episode.id.step
         documents: Vector = ()
-        if asked is not None and asked.request.payload:
+        if requested is not None and requested.request.payload:
             since = self._judge.documents.since
-            documents = since(state.documents, asked.request, asked.received)
+            documents = since(state.documents, requested.request, requested.received)
         return RuleInput(
             trigger=trigger,
             time_step=commands.time_step(now),
@@ -715,7 +717,7 @@ class Reducer:
             seeded=seeded,
             previous_rate=rate,
             previous_acceleration=acceleration,
-            recent_commands=commands.under_way(now),
+            recent_commands=commands.recent_commands(now),
             lease_id='' if lease is None else lease.lease_id,
             lease_episode='' if lease is None else lease.episode_id,
             running=lease_state.running,
@@ -731,7 +733,7 @@ class Reducer:
             emergency_stop=lease_state.emergency,
             stopped=trigger is Trigger.TIMER and state.stopping and lease_state.running,
             since_request=_since(state.last_request, now),
-            since_environment=_since(state.heard_environment, now),
+            since_environment=_since(state.status_received, now),
             since_tick=health.since_tick(now),
             clock_error=health.clock_error(now),
             foreign_commands=health.foreign_commands,
@@ -746,13 +748,13 @@ class Reducer:
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
-        asked: Chunk | None = None,
+        requested: Chunk | None = None,
     ) -> Step:
         stopped, rejected = (output.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         by_hand = inputs.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
-        reasons, commands = _why(output), state.commands.in_hands(by_hand)
+        reasons, commands = _why(output), state.commands.by_source(by_hand)
         state = replace(state, sequence=state.sequence + 1)
-        decision = self._decision(state, output, inputs, at, asked)
+        decision = self._decision(state, output, inputs, at, requested)
         decided = replace(
             state,
             commands=commands.after(output, inputs.trigger, at.now)
@@ -770,20 +772,20 @@ class Reducer:
         output: RuleOutput,
         inputs: RuleInput,
         at: Event,
-        asked: Chunk | None = None,
+        requested: Chunk | None = None,
     ) -> GateDecision:
         id_ = state.lease_state.id
-        if asked is not None:
+        if requested is not None:
             # Whosever agent a stranger names, the decision is one of this gate.
-            id_ = replace(asked.request.id, step=asked.step, agent=self._agent)
+            id_ = replace(requested.request.id, step=requested.step, agent=self._agent)
         return GateDecision(
             id=id_,
             sequence=state.sequence,
             verdict=output.verdict,
             decided=at.now,
             inputs=inputs,
-            request=asked.request if asked else None,
-            received=asked.received if asked else None,
+            request=requested.request if requested else None,
+            received=requested.received if requested else None,
             admitted_action=output.admitted,
             requested_command=output.wanted,
             command=output.command,
@@ -813,23 +815,23 @@ class Reducer:
 
         """
         at, decisions = Event(now=now), []
-        asked = replace(
+        requested = replace(
             self._inputs(state, Trigger.REQUEST, at), overruns=state.health.overruns_if_in_time
         )
         for action in actions:
             request = ActionRequest(
-                id=replace(state.lease_state.id, step=asked.last_step + 1),
-                lease_id=asked.lease_id,
-                sequence=asked.last_sequence + 1,
+                id=replace(state.lease_state.id, step=requested.last_step + 1),
+                lease_id=requested.lease_id,
+                sequence=requested.last_sequence + 1,
                 action=action,
                 observed=now,
                 delivered=now,
                 requested=now,
             )
-            refusals = self._judge.refusals(self._agent, asked, request, now, now)
-            output, inputs = RuleOutput(verdict=Verdict.REJECTED, results=refusals), asked
+            refusals = self._judge.refusals(self._agent, requested, request, now, now)
+            output, inputs = RuleOutput(verdict=Verdict.REJECTED, results=refusals), requested
             if not refusals:
-                output, inputs = self._rule(state, asked, at, action)
+                output, inputs = self._rule(state, requested, at, action)
             chunk = Chunk(request, now, 0, 0)
             decisions.append(self._decision(state, output, inputs, at, chunk))
         return tuple(decisions)
@@ -864,13 +866,13 @@ def _braking_for_nobody(state: ReducerState) -> ReducerState:
     )
 
 
-def _let_go(state: ReducerState) -> ReducerState:
+def _without_leftovers(state: ReducerState) -> ReducerState:
     """Return a state without a lease, and with nothing in force."""
     state = state.without_command()
     return replace(
         state,
         lease_state=replace(state.lease_state, lease=None),
-        commands=state.commands.dropped(),  # commands to the robot meanwhile are not heard
+        commands=state.commands.dropped(),  # commands to the robot meanwhile do not come here
     )
 
 

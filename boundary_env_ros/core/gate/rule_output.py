@@ -184,5 +184,5 @@ class LimitedCommand:
             How fast it may change, a second, and the unit of the dimension.
 
         """
-        asked = abs(self.values[dimension] - was) / max(step, SHORTEST)
-        self.limit(RATE, dimension, after, asked, rate, f'{unit}/s')
+        requested = abs(self.values[dimension] - was) / max(step, SHORTEST)
+        self.limit(RATE, dimension, after, requested, rate, f'{unit}/s')

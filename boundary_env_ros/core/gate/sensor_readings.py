@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the gate has heard of its sensors, how old that is, and what is still to come."""
+"""What the gate has received of its sensors, how old that is, and what is still to come."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class SensorReadings:
             found.append(self._aged(OPERATOR, now))
         return tuple(found)
 
-    def unheard(self, now: ClockReading) -> tuple[str, ...]:
-        """Return what is needed and was not heard lately, or cannot be read, with its topic."""
+    def unavailable(self, now: ClockReading) -> tuple[str, ...]:
+        """Return what is needed and did not come lately, or cannot be read, with its topic."""
         found = []
         for name, need in self.needs.items():
             measurement = self._aged(name, now)

@@ -108,7 +108,7 @@ class ClockBounds:
                 new[key] = min(bound, new.get(key, bound))
         if not new:
             return self
-        old = _kept(self.bounds, now)
+        old = _recent(self.bounds, now)
         tightest = {key: min(bound, old.pop(key, bound)) for key, bound in new.items()}
         bounds = dict([*old.items(), *tightest.items()][-_MOST:])
         for found in (replace(self, bounds=bounds), ClockBounds(bounds=new)):
@@ -120,7 +120,7 @@ class ClockBounds:
         """Return it with the offsets to a host's clock that are known at a steady time, ns."""
         if not self.bounds:
             return self, ()
-        bounds = _kept(self.bounds, now)
+        bounds = _recent(self.bounds, now)
         ahead = _paths(bounds, reference, now)
         turned = {(had, sent, at): bound for (sent, had, at), bound in bounds.items()}
         behind = _paths(turned, reference, now)
@@ -142,7 +142,7 @@ class ClockBounds:
         return ClockBounds(bounds=bounds, first=first), tuple(found)
 
 
-def _kept(bounds: _Bounds, now: int) -> dict[tuple[str, str, int], int]:
+def _recent(bounds: _Bounds, now: int) -> dict[tuple[str, str, int], int]:
     """Return the bounds of the window of a time and of the one before."""
     return {key: bound for key, bound in bounds.items() if key[2] >= now // _WINDOW - 1}
 
@@ -208,8 +208,8 @@ def as_diagnostics(offsets: tuple[ClockOffset, ...]) -> Iterator[KeyValue]:
 
 def offsets_of(step: Transition) -> tuple[ClockOffset, ...]:
     """Return the offsets that a step was measured with; none if they cannot be read."""
-    said = [item.value for item in step.diagnostics if item.key.startswith(_KEY)]
+    values = [item.value for item in step.diagnostics if item.key.startswith(_KEY)]
     try:
-        return tuple(from_json(ClockOffset, json.loads(value)) for value in said)
+        return tuple(from_json(ClockOffset, json.loads(value)) for value in values)
     except (ValueError, RecursionError, RecordError):
         return ()

@@ -111,10 +111,10 @@ class Reason(IntEnum):
 
 
 #: Why a request is refused that is not of the holder of the lease.
-STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
+UNAUTHORIZED = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
 
 #: The same, or of an old one, which is no new action.
-UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
+NOT_CONSIDERED = (*UNAUTHORIZED, Reason.OUT_OF_ORDER)
 
 #: Name of the rule that holds the robot while a step is the turn of another agent (lockstep).
 TURN = 'turn'

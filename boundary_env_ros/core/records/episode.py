@@ -182,8 +182,8 @@ def agreed(labels: Iterable[EpisodeLabel]) -> Label | None:
         decided, None if there is no label.
 
     """
-    said = {label.label for label in latest(labels)}
-    decided = said - {Label.UNCLEAR}
+    labelled = {label.label for label in latest(labels)}
+    decided = labelled - {Label.UNCLEAR}
     if len(decided) == 1:
         return decided.pop()
-    return Label.UNCLEAR if said else None
+    return Label.UNCLEAR if labelled else None

@@ -64,12 +64,12 @@ class Intervention:
 
 def intervention_in(transition: Transition) -> Intervention | None:
     """Return what an operator did in one step; None if no command of theirs came to the gate."""
-    asked: Vector = ()
+    requested: Vector = ()
     for decision in transition.decisions:
         # What the policy asked for in this step, before or after; it may have been refused.
         refused = any(result.reason is Reason.OPERATOR for result in decision.rules)
         if decision.request is not None and (decision.requested_command or refused):
-            asked = decision.requested_command or decision.request.action
+            requested = decision.requested_command or decision.request.action
     by_hand = [d for d in transition.decisions if d.trigger is Trigger.OPERATOR]
     if not by_hand:
         return None
@@ -81,6 +81,6 @@ def intervention_in(transition: Transition) -> Intervention | None:
             i
             for wanted in (decision.requested_command for decision in by_hand)
             for i, value in enumerate(wanted)
-            if len(asked) != len(wanted) or value != asked[i]
+            if len(requested) != len(wanted) or value != requested[i]
         ),
     )

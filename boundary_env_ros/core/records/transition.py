@@ -118,6 +118,11 @@ class Transition:
         return Observation(id=self.id, observed=self.closed, fields=self.after)
 
     @property
+    def over(self) -> bool:
+        """Return whether the episode ended with it."""
+        return self.terminated or self.truncated
+
+    @property
     def answer(self) -> GateDecision | None:
         """Return the decision that answered the action of this step; None if there is none."""
         known = 0 <= self.decision < len(self.decisions)
@@ -158,7 +163,7 @@ class Transition:
     def clipped(self) -> tuple[bool, ...]:
         """Return for each dimension whether what was admitted differs from what was requested."""
         stages = zip(self.requested_action, self.admitted_action, strict=False)
-        return tuple(asked != given for asked, given in stages)
+        return tuple(requested != admitted for requested, admitted in stages)
 
 
 @frozen

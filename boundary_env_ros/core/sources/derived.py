@@ -53,7 +53,7 @@ class Function:
     compute
         From frames, names of the inputs and parameter to the values, flattened row-major.
     frames
-        How many frames it looks at, given its parameter.
+        How many frames it uses, given its parameter.
 
     """
 
@@ -70,7 +70,7 @@ def parameter_of(derived: Derived) -> int:
 
 
 def frames_needed(derived: Derived) -> int:
-    """Return how many of the last observations a derived field looks at."""
+    """Return how many of the last observations a derived field uses."""
     return FUNCTIONS[derived.function].frames(parameter_of(derived))
 
 

@@ -59,7 +59,7 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     scan
         ``sensor_msgs/LaserScan`` whose x axis is the direction of forward motion.
     half_angle
-        Half the width of the sector that is looked at, ahead and behind, rad.
+        Half the width of the sector that is evaluated, ahead and behind, rad.
 
     Returns
     -------

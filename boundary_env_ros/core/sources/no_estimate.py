@@ -37,7 +37,7 @@ class Mark:
         function of a quaternion ends with ``.()``.
     at
         Path to where it is said, made of the groups of ``about``; empty: the message itself.
-    says
+    matches
         From what is there to whether there is no estimate.
     words
         What is said, with the path.
@@ -46,7 +46,7 @@ class Mark:
 
     about: str
     at: str
-    says: Callable[[Any], bool]
+    matches: Callable[[Any], bool]
     words: str
 
 
@@ -102,7 +102,7 @@ def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
     a message lacks, as one of a simulation in this process may, marks nothing.
     """
     marks = [
-        (getter(at) if at else _itself, mark.says, places, mark.words.format(at or 'it'))
+        (getter(at), mark.matches, places, mark.words.format(at or 'it'))
         for mark in MARKS
         for at, places in _places(mark, kind, paths).items()
     ]
@@ -111,9 +111,9 @@ def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
 
     def check(message: Message, values: Vector) -> tuple[Vector, str]:
         why = ''
-        for get, says, places, words in marks:
+        for get, matches, places, words in marks:
             try:
-                if not says(get(message)):
+                if not matches(get(message)):
                     continue
             except (AttributeError, RecordError):
                 continue
@@ -123,10 +123,6 @@ def estimate_check(kind: str, paths: Sequence[str]) -> EstimateCheck | None:
         return values, why
 
     return check
-
-
-def _itself(message: Message) -> Message:
-    return message
 
 
 def _places(mark: Mark, kind: str, paths: Sequence[str]) -> dict[str, list[int]]:

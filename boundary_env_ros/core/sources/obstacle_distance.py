@@ -21,7 +21,7 @@ def distance_reader(zone: Sector | Side | Corridor) -> Callable[[Message], Vecto
     """
     Return the reader of a sensor's message for what of it is in the way.
 
-    It returns the nearest distance ahead and behind (m), and the fraction of what it looked at
+    It returns the nearest distance ahead and behind (m), and the fraction of what it evaluated
     that was usable, ahead and behind. The distance is +inf where nothing usable was found.
     """
     if isinstance(zone, Sector):

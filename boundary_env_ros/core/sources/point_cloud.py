@@ -25,7 +25,7 @@ Cloud = Any  # anything with the attributes of the message
 _DATATYPES = {1: 'i1', 2: 'u1', 3: 'i2', 4: 'u2', 5: 'i4', 6: 'u4', 7: 'f4', 8: 'f8'}
 
 
-def evenly_taken(cloud: Cloud, source: Points) -> tuple[Vector, float]:
+def evenly_spaced(cloud: Cloud, source: Points) -> tuple[Vector, float]:
     """
     Return ``count`` points, flattened row-major, and the fraction of them that were measured.
 
@@ -45,8 +45,8 @@ def evenly_taken(cloud: Cloud, source: Points) -> tuple[Vector, float]:
     result = np.tile(np.asarray(source.pad, dtype=np.float64), (source.count, 1))
     number = min(len(measured), source.count)
     if number:
-        taken = np.arange(number) * len(measured) // number
-        result[:number] = measured[taken]
+        chosen = np.arange(number) * len(measured) // number
+        result[:number] = measured[chosen]
     return tuple(result.ravel().tolist()), number / source.count
 
 

@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.sources import images, json_documents
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.sources.no_estimate import estimate_check
-from boundary_env_ros.core.sources.point_cloud import evenly_taken
+from boundary_env_ros.core.sources.point_cloud import evenly_spaced
 from boundary_env_ros.core.sources.reading import Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.vectors import Vector
@@ -54,7 +54,7 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
         return _with_fraction(lambda message: nearest_of_sectors(message, beams))
     if isinstance(source, Points):
         points = source
-        return _with_fraction(lambda message: evenly_taken(message, points))
+        return _with_fraction(lambda message: evenly_spaced(message, points))
     return measured(source, spec.type, spec.confidence)
 
 

@@ -89,7 +89,7 @@ def not_measured(values: Vector, names: Sequence[str], *, infinite: int = 0) -> 
     values
         The values, one of which at least was not measured.
     names
-        A name for each of them; their places are told if there are not as many.
+        A name for each of them; their places are named if there are not as many.
     infinite
         As in :func:`is_measured`.
 

@@ -23,13 +23,13 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 
 #: Nanoseconds for which tf2 keeps transforms.
-KEEP = 10 * NANOSECONDS
+CACHE_TIME = 10 * NANOSECONDS
 
 # Frames that are known at most, and transforms of one that are kept: no robot has more.
-_MOST_FRAMES, _MOST_KEPT = 4096, 20_000
+_MOST_FRAMES, _MOST_CACHED = 4096, 20_000
 
 # Known frames that an error lists.
-_FRAMES_TOLD = 5
+_FRAMES_LISTED = 5
 
 # By how much the square of the length of a quaternion may be off.
 _NORM_TOLERANCE = 1e-2
@@ -68,19 +68,21 @@ class TransformBuffer:
 
     Parameters
     ----------
-    keep
+    cache_time
         How long transforms are kept, ns.
     topics
         Where they come from, for errors.
 
     """
 
-    def __init__(self, keep: int = KEEP, topics: tuple[str, str] = ('/tf', '/tf_static')) -> None:
-        self._keep, self._topics = keep, ' or '.join(topics)
+    def __init__(
+        self, cache_time: int = CACHE_TIME, topics: tuple[str, str] = ('/tf', '/tf_static')
+    ) -> None:
+        self._cache_time, self._topics = cache_time, ' or '.join(topics)
         self._static: dict[str, TransformLink] = {}
         self._moving: dict[str, list[TransformLink]] = {}
 
-    def take(self, message: Message, *, static: bool) -> None:
+    def add(self, message: Message, *, static: bool) -> None:
         """
         Take a ``tf2_msgs/msg/TFMessage``.
 
@@ -119,15 +121,15 @@ class TransformBuffer:
             raise RecordError(refused)
 
     def _insert(self, links: list[TransformLink], link: TransformLink) -> None:
-        if links and link.stamp < links[-1].stamp - self._keep:
+        if links and link.stamp < links[-1].stamp - self._cache_time:
             links.clear()  # the clock was set back
         place = bisect_left(links, link.stamp, key=_STAMP)
         links[place : place + (place < len(links) and links[place].stamp == link.stamp)] = [link]
         # What is deleted is deleted seldom, and then all at once.
-        if links[-1].stamp - links[0].stamp > 2 * self._keep:
-            del links[: bisect_left(links, links[-1].stamp - self._keep, key=_STAMP)]
-        elif len(links) > _MOST_KEPT:
-            del links[: _MOST_KEPT // 2]
+        if links[-1].stamp - links[0].stamp > 2 * self._cache_time:
+            del links[: bisect_left(links, links[-1].stamp - self._cache_time, key=_STAMP)]
+        elif len(links) > _MOST_CACHED:
+            del links[: _MOST_CACHED // 2]
 
     def forget(self) -> None:
         """Forget all poses but the static ones: the clock was set back."""
@@ -174,8 +176,8 @@ class TransformBuffer:
             known = {link.parent for link in self._static.values()} | set(self._static)
             known |= set(self._moving) | {each[-1].parent for each in self._moving.values()}
             unknown = [frame for frame in (target, source) if frame not in known]
-            few = ', '.join(sorted(known)[:_FRAMES_TOLD])
-            more = ', ...' if len(known) > _FRAMES_TOLD else ''
+            few = ', '.join(sorted(known)[:_FRAMES_LISTED])
+            more = ', ...' if len(known) > _FRAMES_LISTED else ''
             raise RecordError(
                 f'Unknown frame (expected one that {self._topics} names: {few or "none yet"}'
                 f'{more}, got {unknown[0]!r}).'
@@ -231,13 +233,13 @@ class TransformBuffer:
 
 class TransformFields:
     """
-    The fields of a contract that are looked up, from the messages that tell them.
+    The fields of a contract that are looked up, from the messages that have them.
 
     Parameters
     ----------
     contract
         The contract.
-    keep
+    cache_time
         As of the buffer.
     namespace
         Where the topics of the contract are.
@@ -251,8 +253,10 @@ class TransformFields:
 
     """
 
-    def __init__(self, contract: Contract, keep: int = KEEP, namespace: str = '/') -> None:
-        self.buffer = TransformBuffer(keep, contract.tf_topics)
+    def __init__(
+        self, contract: Contract, cache_time: int = CACHE_TIME, namespace: str = '/'
+    ) -> None:
+        self.buffer = TransformBuffer(cache_time, contract.tf_topics)
         self._topics, self._namespace = contract.tf_topics, f'{namespace.rstrip("/")}/'
         self._lookups = [
             (spec.source, Input(Purpose.FIELD, spec.name, TF, TF_TYPE, adapter(spec, '')))
@@ -276,7 +280,7 @@ class TransformFields:
         )
 
     def _read(self, message: Message, *, static: bool) -> Reading:
-        self.buffer.take(message, static=static)
+        self.buffer.add(message, static=static)
         return Reading()
 
     @property
@@ -318,8 +322,8 @@ class TransformFields:
         now
             What a chain of static links is stamped with, ns: it holds at any time.
         on_problem
-            Is told why a field cannot be looked up, or with nothing that it can; one that cannot
-            stays what it was, and ages.
+            Is called with why a field cannot be looked up, or with nothing that it can; one that
+            cannot stays what it was, and ages.
 
         """
         for source, item in self._lookups:

@@ -124,7 +124,7 @@ class ImportedAgent:
         )
         self._state = self._idle = replace(
             EnvironmentState.of(setup),
-            actuation=Actuation.of(contract, listened.names, drivers_heard=False),
+            actuation=Actuation.of(contract, listened.names, acknowledgements=False),
         )
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present

@@ -78,7 +78,7 @@ class DecisionsInstead:
                 previous_command=sent.command,
                 previous_rate=sent.rate,
                 previous_acceleration=sent.acceleration,
-                recent_commands=sent.under_way(now),
+                recent_commands=sent.recent_commands(now),
                 stopped=by_timer and self._stopped and inputs.running,
             )
             goal = sent.goal if by_timer else then.requested_command
@@ -87,7 +87,9 @@ class DecisionsInstead:
         again = self._judge.again(then, output)
         self._recorded = then.command or self._recorded
         if output.command:
-            self._sent = sent.after(output, then.trigger, now).gone_out(then.commanded or now)
+            self._sent = sent.after(output, then.trigger, now).after_publication(
+                then.commanded or now
+            )
             self._stopped = output.verdict is Verdict.STOPPED
         elif then.command:
             self._sent = CommandHistory.of(self._contract)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
-from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.explain import details, sentence, worst_of
 from boundary_env_ros.core.gate.rules.causes import cause_of
 from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.records.decision import GateDecision, RuleResult, Trigger, Verdict
@@ -177,7 +177,9 @@ def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) ->
     for result, others in worst_of(decision.rules):
         kind = _kind_of(decision, result)
         if kind:
-            yield Anomaly(kind, sentence(result, names, others, came(result, decision, contract)))
+            yield Anomaly(
+                kind, sentence(result, names, others, details(result, decision, contract))
+            )
     if decision.inputs.foreign > 0:
         text = f'{decision.inputs.foreign} other publishers of commands'
         yield Anomaly('foreign_publisher', text)

@@ -65,13 +65,13 @@ class NoOpPolicy:
 
     def __init__(self, contract: Contract) -> None:
         action: list[float] = []
-        self._held: list[tuple[str, list[int], int, Vector]] = []
+        self._absolute: list[tuple[str, list[int], int, Vector]] = []
         for group in contract.action:
             if group.kind is ActionKind.DELTA:
                 action += [0.0] * group.size
                 continue
             if any(map(math.isnan, group.safe)):
-                self._held.append((*_place_of(group, contract), len(action), group.safe))
+                self._absolute.append((*_place_of(group, contract), len(action), group.safe))
                 action += [0.0 if math.isnan(value) else value for value in group.safe]
                 continue
             chosen = as_action((group,), group.safe, None)
@@ -100,7 +100,7 @@ class NoOpPolicy:
         """Return the safe command."""
         if self._begins:
             self._begins = False
-            for field, places, first, safe in self._held:
+            for field, places, first, safe in self._absolute:
                 row = self._row[first : first + len(safe)]
                 shown = observation[field].reshape(-1)[places]
                 np.copyto(row, shown, where=np.isnan(safe), casting='same_kind')
@@ -237,7 +237,7 @@ class OpenDoorPolicy:
 
     def _go(self, target: Array) -> None:
         """Move where the tool is to be towards a point, and its heading to the handle's."""
-        way = target - self._tool
-        length = float(np.linalg.norm(way))
-        self._tool = self._tool + way * min(1.0, self._speed * self._period / max(length, 1e-9))
+        offset = target - self._tool
+        length = float(np.linalg.norm(offset))
+        self._tool = self._tool + offset * min(1.0, self._speed * self._period / max(length, 1e-9))
         self._yaw += min(0.1, max(-0.1, self._handle_yaw - self._yaw))

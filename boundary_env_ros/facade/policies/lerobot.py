@@ -114,7 +114,7 @@ class LeRobotPolicy:
                 f'{contract.action_size} numbers, got {", ".join(map(str, sizes))} in {path}).'
             )
         self._delay, self._prefix = 0, np.empty((0, contract.action_size))
-        #: Whether it is told what is left of its last chunk.
+        #: Whether it is given what is left of its last chunk.
         self._continues = rtc is not False
         if self._continues:
             self._prepare_rtc({} if rtc is True else rtc)

@@ -28,7 +28,7 @@ _ALLOWED = {
 
 class LeRobotWire:
     """
-    A connection to LeRobot's policy server, which loads the policy that it is told.
+    A connection to LeRobot's policy server, which loads the policy that it is sent the name of.
 
     Its keys are ``observation.state``, ``observation.images.NAME``, ``task`` and ``action``. It
     does not say which the policy knows, nor why it has no answer: that stands in its log.
@@ -81,10 +81,10 @@ class LeRobotWire:
         self._channel: Any = None
         self._stub: Any = None
         self._loaded = False
-        self._asked = 0
+        self._requests = 0
 
     def open(self, timeout: float) -> Mapping[str, Any]:
-        """Connect; all that is known of the server is what it is going to be told."""
+        """Connect; all that is known of the server is what it is going to be sent."""
         self._channel = self._grpc.insecure_channel(self.address)
         self._stub = self._services.AsyncInferenceStub(self._channel)
         self._loaded = False
@@ -116,9 +116,9 @@ class LeRobotWire:
                 raw[key.removeprefix(IMAGE)] = value
             else:
                 raw.update(zip(_feature(key, value)['names'], value.tolist(), strict=True))
-        self._asked += 1
+        self._requests += 1
         observation = self._helpers.TimedObservation(
-            timestamp=time.time(), timestep=self._asked, observation=raw, must_go=True
+            timestamp=time.time(), timestep=self._requests, observation=raw, must_go=True
         )
         parts = self._parts(pickle.dumps(observation), self._messages.Observation)
         self._call(self._stub.SendObservations, parts, timeout)
@@ -127,7 +127,7 @@ class LeRobotWire:
         if not answer:
             raise BoundaryError('The answer has no action; the log of the server says why.')
         rows = _Actions(io.BytesIO(answer)).load()
-        if {row.get_timestep() - i for i, row in enumerate(rows)} != {self._asked}:
+        if {row.get_timestep() - i for i, row in enumerate(rows)} != {self._requests}:
             raise BoundaryError('It answered another observation.')
         return {'action': np.stack([row.get_action().numpy() for row in rows])}, {}
 

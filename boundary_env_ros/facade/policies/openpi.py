@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.paths import put
 from boundary_env_ros.errors import BoundaryError, needed
 from boundary_env_ros.facade.policies.policy_keys import usual_keys
 from boundary_env_ros.terminal import one_line
@@ -53,7 +54,7 @@ class OpenPiWire:
         self._closing = ExitStack()
 
     def open(self, timeout: float) -> Mapping[str, Any]:
-        """Connect; the server speaks first, and of itself."""
+        """Connect; the server sends first, and about itself."""
         self._socket = self._closing.enter_context(
             self._dial(
                 self._url,
@@ -106,11 +107,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by keys with dots as mappings in a mapping."""
     whole: dict[str, Any] = {}
     for key, value in values.items():
-        *folders, last = key.split('.')
-        place = whole
-        for folder in folders:
-            place = place.setdefault(folder, {})
-        place[last] = value
+        put(whole, key, value)
     return whole
 
 

@@ -145,7 +145,7 @@ class ServedPolicy:
         self._instruction = instruction
 
     def reset(self, seed: int) -> None:
-        """Reach the server again, if it was lost; tell it that an episode begins."""
+        """Reach the server again, if it was lost; begin an episode there."""
         if not self._open and (server := self._reach()) != self._server:
             self._drop()
             raise BoundaryError(

@@ -36,7 +36,12 @@ from boundary_env_ros.core.environment.environment_events import (
     WorldAdvanced,
     WorldAnswered,
 )
-from boundary_env_ros.core.environment.environment_state import Asked, Output, Outputs, Setup
+from boundary_env_ros.core.environment.environment_state import (
+    Output,
+    Outputs,
+    Setup,
+    WorldRequest,
+)
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.environment.step_timing import StepTiming
@@ -76,14 +81,14 @@ from boundary_env_ros.storage.task_check import fitting_task
 # A field is read from the newest message that has it; there may be an image in each.
 _KEPT = 10
 
-# Deadlines are looked at a few times a period, so that they are missed by little.
+# Deadlines are checked a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
 
 # Topics that are searched for frames at most: a fleet has one for each robot.
 _MOST_ELSEWHERE = 16
 
 # Seconds between two looks for topics that are published as another type.
-_LOOK = 1.0
+_POLL = 1.0
 
 
 class AgentEnvironment:
@@ -161,7 +166,7 @@ class AgentEnvironment:
         self._sensors.poll(self._on_reading, now)
 
     def compare_types(self) -> None:
-        """Look why what was never heard does not come."""
+        """Find out why what has never come does not."""
         self._sensors.compare_types()
         # An enclave allows no other topics than those of the contract.
         if self._transforms.never_known and not enabled():
@@ -224,7 +229,7 @@ class AgentEnvironment:
             self._node.go_on()
 
     def _dispatch_one(self, output: Output) -> None:
-        if isinstance(output, Asked):
+        if isinstance(output, WorldRequest):
             self._node.ask(self.agent, output)
             return
         now = self.now
@@ -363,7 +368,7 @@ class EnvironmentNode(ContractNode):
         self.every(
             self.heartbeat(self.contract.safety.environment_timeout), self._publish_statuses
         )
-        self.every(_LOOK, self._compare_types)
+        self.every(_POLL, self._compare_types)
         self._publish_statuses()
 
     def deactivate(self) -> None:
@@ -392,7 +397,7 @@ class EnvironmentNode(ContractNode):
 
     # The world -----------------------------------------------------------------------------------
 
-    def ask(self, agent: str, what: Asked) -> None:
+    def ask(self, agent: str, what: WorldRequest) -> None:
         """Take what an environment asks of world and people."""
         if isinstance(what, (ResetWorld, SimStepRequest)):
             self._world.ask(agent, what)

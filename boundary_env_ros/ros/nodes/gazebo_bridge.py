@@ -58,7 +58,7 @@ from boundary_env_ros.simulation.gazebo.cart import (
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
 from boundary_env_ros.simulation.messages import WIRE
 
-# How often the driver looks at its clock, and what was made is sent, s.
+# How often the driver checks its clock, and what was made is sent, s.
 _PERIOD = 0.005
 
 _TRUTH, _CONTACTS, _COMMAND = 'ground_truth', 'gazebo/contacts', 'gazebo/cmd_vel'
@@ -77,7 +77,7 @@ class GazeboBridge(ContractNode):
     cart
         What stands between contract and Gazebo, once the node is configured.
     truth
-        What was last heard of the true state of the cart.
+        The last true state of the cart that came.
 
     """
 
@@ -93,7 +93,7 @@ class GazeboBridge(ContractNode):
         declare_command_domain(self)
         self._active = False
         # What was asked of the simulator: until when it is waited for, and of whom.
-        self._asked: list[tuple[float, Future, Any]] = []
+        self._calls: list[tuple[float, Future, Any]] = []
         self._moments: list[Future] = []
         self.truth: BodyState | None = None
         self._touches = 0
@@ -104,7 +104,7 @@ class GazeboBridge(ContractNode):
         self._commanded = 0.0
 
     def configure(self) -> None:
-        """Make what listens, speaks and asks."""
+        """Make subscriptions, publishers and clients."""
         contract = self.contract
         if not contract.sim_time:
             raise BoundaryError(
@@ -118,8 +118,8 @@ class GazeboBridge(ContractNode):
         (group,) = contract.action
         callback = partial(self._on_command, reader(group.source))
         at = self.resolve_topic_name(group.topic)
-        listen = (command_domain(self) or self).add_subscription
-        listen(message_class(group.type), at, callback, names.COMMAND)
+        subscribe = (command_domain(self) or self).add_subscription
+        subscribe(message_class(group.type), at, callback, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
         self._arrivals = SensorArrivals(config, tuple(topics))
@@ -157,7 +157,7 @@ class GazeboBridge(ContractNode):
             self.subscribe(names.SIM_STEP_REQUEST, self._on_advance)
 
     def _reach(self) -> None:
-        """Make what asks the simulator, tells its drive, and hears of contacts."""
+        """Make the clients of the simulator, the publisher of its drive, and that of contacts."""
         self._types = _gazebo_interfaces()
         world = f'/world/{self.value("world")}'
         self._placer = self.add_client(self._types.set_entity_pose, f'{world}/set_pose')
@@ -180,7 +180,7 @@ class GazeboBridge(ContractNode):
     def activate(self) -> None:
         """Let the driver work, and the world run or, in lockstep, stand."""
         self._active = True
-        self.stand()
+        self.halt()
         self.every(_PERIOD, self._on_timer)
         self._stop.beat()
         self.executor.create_task(self._set_running)
@@ -188,7 +188,7 @@ class GazeboBridge(ContractNode):
     def deactivate(self) -> None:
         """Let the cart stand."""
         if self._active:
-            self.stand()
+            self.halt()
             self._abandon_advance()
         self._active = False
         # No timer will: the caller learns now that it was in vain.
@@ -196,11 +196,11 @@ class GazeboBridge(ContractNode):
         self._end_moments()
 
     def cleanup(self) -> None:
-        """Let go of what was heard."""
+        """Forget what was received."""
         self.truth = None
 
     def world_time(self) -> int:
-        """Return the time of the world as far as it was heard, ns."""
+        """Return the time of the world as far as it was received, ns."""
         return int(self.get_clock().now().nanoseconds)
 
     def _driver_time(self) -> int:
@@ -226,9 +226,9 @@ class GazeboBridge(ContractNode):
             )
         future = client.call_async(request)
         deadline = time.monotonic() + self.value('patience')
-        self._asked.append((deadline, future, client))
+        self._calls.append((deadline, future, client))
         response = await future
-        self._asked = [asked for asked in self._asked if asked[1] is not future]
+        self._calls = [call for call in self._calls if call[1] is not future]
         self._check_active()
         if response is None:
             raise SimulationFailed(
@@ -246,7 +246,7 @@ class GazeboBridge(ContractNode):
 
     def _give_up(self, now: float) -> None:
         """Wait no more for what should have come by now, s of the steady clock."""
-        for deadline, future, client in self._asked:
+        for deadline, future, client in self._calls:
             if now > deadline and not future.done():
                 # An answer that comes later is dropped.
                 client.remove_pending_request(future)
@@ -312,9 +312,9 @@ class GazeboBridge(ContractNode):
         if velocity is not None:
             self._publish_velocity(velocity)
 
-    def stand(self) -> None:
+    def halt(self) -> None:
         """Tell the drive to stand."""
-        self._publish_velocity(self.cart.stand(self._driver_time()))
+        self._publish_velocity(self.cart.halt(self._driver_time()))
 
     def _publish_velocity(self, values: Vector) -> None:
         message = Twist()
@@ -439,16 +439,16 @@ class GazeboBridge(ContractNode):
                 'The simulator is not active. Activate it.', ResultCode.NOT_ACTIVE
             )
         self._abandon_advance()
-        asked = ResetWorld(
+        reset = ResetWorld(
             seed=request.seed,
             target=tuple(from_msg(NamedValues, values) for values in request.target),
         )
         try:
-            target = target_of(asked)
+            target = target_of(reset)
             state = await self._world.put(target, self.value('entity'), self.value('goal'))
         except BoundaryError as error:
             raise RequestRejected(str(error), ResultCode.RESET_FAILED) from error
-        answer = self.cart.begin(state, target, asked.seed)
+        answer = self.cart.begin(state, target, reset.seed)
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)
         return response

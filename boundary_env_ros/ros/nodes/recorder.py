@@ -45,11 +45,11 @@ _STATUS_PERIOD = 0.2
 _END_PATIENCE = 60.0
 _MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
-_LAST_WORD = 0.5
+_ACK_TIMEOUT = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
 #: Whether the middleware stamps a message when it is taken; others stamp it when it came.
-STAMPS_WHAT_IS_TAKEN = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
+STAMPS_AT_TAKE = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 # Lines of the log that are recorded within a second, of all nodes of the domain.
 _MOST_LOGGED = 200
 # Looks for a heartbeat of the environment within the time it is given.
@@ -141,7 +141,7 @@ class Recorder(ContractNode):
                 'contract_version': self.contract.version,
                 'digest': self.loaded.digest,
                 'software_version': __version__,
-                'log_time': 'taken' if STAMPS_WHAT_IS_TAKEN else 'received',
+                'log_time': 'taken' if STAMPS_AT_TAKE else 'received',
             },
             ros_distro=ros_distro(),
             split_size=self.value('max_bag_size'),
@@ -238,7 +238,7 @@ class Recorder(ContractNode):
     def _write(self, message: RawMessage) -> None:
         topic = message.topic
         if topic.name in self._faults and (fault := self._faults[topic.name](message.data)):
-            # Nobody of this boundary has said it: in the record, it would be told as if.
+            # Nobody of this boundary has sent it: in the record, it would look as if.
             self.incoming.refuse_forged(topic.name, fault)
             return
         if topic.name == LOG and not self._logged.spend():
@@ -283,7 +283,7 @@ class Recorder(ContractNode):
         A signal often goes to all nodes at once; what the environment says last comes a moment
         after it.
         """
-        deadline = time.monotonic() + _LAST_WORD
+        deadline = time.monotonic() + _ACK_TIMEOUT
         while self._active and self.recording.episode_runs and time.monotonic() < deadline:
             time.sleep(_POLL_PERIOD)
             self._poll()
@@ -400,7 +400,7 @@ class Recorder(ContractNode):
         self.cleanup()
         self._publish_status()
         # A publisher that is destroyed takes with it what has not been sent yet.
-        self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+        self._status.wait_for_all_acked(Duration(seconds=_ACK_TIMEOUT))
 
     def _close(self) -> None:
         if self._closed:

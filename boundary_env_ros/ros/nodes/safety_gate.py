@@ -24,14 +24,15 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
-from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.gate.explain import details, sentence, worst_of
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
     ClearEmergencyStop,
+    CommandPublished,
     Deactivate,
     EmergencyStop,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Event,
     ForeignCommand,
     Measured,
@@ -41,10 +42,9 @@ from boundary_env_ros.core.gate.gate_events import (
     Tick,
     Tighten,
     TimerStarted,
-    WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.publishers import Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.gate.other_publishers import OtherPublishers, relied_on, ReliedOnTopic
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.document_rules import published
 from boundary_env_ros.core.records.decision import (
@@ -72,8 +72,8 @@ from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     from_bytes,
-    held_as_float32,
     message_class,
+    single_precision,
     to_bytes,
     to_msg,
 )
@@ -82,17 +82,14 @@ from boundary_env_ros.ros.executors import dispatch, fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.message_guard import (
     most_of_sensor,
-    Once,
+    Throttle,
 )
 
-#: Seconds between two looks for publishers that there must not be.
-_LOOK = 0.25
-
-#: Name of the node that speaks for an environment that died.
-_RECORDER = 'recorder'
+#: Seconds between two checks for publishers that there must not be.
+_POLL = 0.25
 
 #: Seconds in which a rule is logged once.
-_ONCE = 1.0
+_LOG_PERIOD = 1.0
 
 #: Seconds in which each other publisher is logged once.
 _AGAIN = 10.0
@@ -100,8 +97,8 @@ _AGAIN = 10.0
 #: Candidate actions of one plan.
 _MOST_CANDIDATES = 256
 
-#: Candidate actions, or messages of a sensor, between two looks at what is urgent.
-_AT_ONCE = 16
+#: Candidate actions, or messages of a sensor, between two checks of what is urgent.
+_BATCH = 16
 
 #: Presses of the emergency stop that are taken in one tick.
 _PRESSES = 10
@@ -211,7 +208,7 @@ class SafetyGate(ContractNode):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._own_statuses: deque[int] = deque(maxlen=_STATUSES)
-        self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
+        self._logged, self._repeated = Throttle(_LOG_PERIOD), Throttle(_AGAIN)
         domain = command_domain(self)
         commands = partial(CommandTopic, self, foreign=self._on_foreign, domain=domain)
         # On whose graph the topics of commands and documents are looked up.
@@ -227,14 +224,14 @@ class SafetyGate(ContractNode):
             for group in contract.action
         }
         self._as_float32 = {
-            group.name: held_as_float32(message_class(group.type), group)
+            group.name: single_precision(message_class(group.type), group)
             for group in contract.action
         }
         self._documents = {
             group.name: commands(String, group.topic, names.RECORD, {'data': group.name})
             for group in contract.documents
         }
-        self._others = Publishers(
+        self._others = OtherPublishers(
             self.get_fully_qualified_name(),
             commands=self._commanded,
             relied_on=self._relied_on(),
@@ -265,7 +262,7 @@ class SafetyGate(ContractNode):
         if contract.is_lockstep:
             self.subscribe(names.SIM_STEP_RESPONSE, self._on_advanced)
         # However a press is offered, and if it was latched before this node was here, one of these
-        # hears it. That most are heard more than once changes nothing; that some do not fit a
+        # receives it. That most come more than once changes nothing; that some do not fit a
         # publisher is no reason to warn. Of any size: what follows the value is not read.
         stop = contract.safety.emergency_stop
         self._stops = [
@@ -279,7 +276,7 @@ class SafetyGate(ContractNode):
             (srv.OperatorCall, '~/loosen', self._on_loosen_service),
             (srv.OperatorCall, '~/probe_driver', self._on_probe_service),
         ):
-            self.add_service_of_ours(service, name, callback)
+            self.add_own_service(service, name, callback)
         for service, name, callback in (
             (Trigger, '~/emergency_stop', self._on_stop_service),
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
@@ -291,7 +288,7 @@ class SafetyGate(ContractNode):
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
         self.every(self.heartbeat(safety.gate_timeout), self._publish_status)
-        self.every(_LOOK, self._check_publishers)
+        self.every(_POLL, self._check_publishers)
         self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
@@ -300,14 +297,14 @@ class SafetyGate(ContractNode):
         self._check_publishers()
         self._publish_status()
         if self.gate.to_probe and self.value('probe_on_activation') and not self._probed:
-            self._probe_at_once()
+            self._probe_on_activation()
         elif self.gate.to_probe and self.gate.state.probe is None:
             self.get_logger().warning(
                 'The timeout of the drivers is not measured yet: until `boundary-env up --probe` '
                 'or `boundary-env operator --probe` has, the gate is not armed.'
             )
 
-    def _probe_at_once(self) -> None:
+    def _probe_on_activation(self) -> None:
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
         try:
             self.gate.apply(ProbeDrivers(now=self.clock.now()))
@@ -347,7 +344,7 @@ class SafetyGate(ContractNode):
             if not self.contract.is_lockstep:  # in lockstep the world stands still
                 time.sleep(safety.gate_period)
                 for subscription in (*self._stops, *self._sensors):
-                    dispatch(subscription, _AT_ONCE)
+                    dispatch(subscription, _BATCH)
 
     def busy(self) -> str:
         """Return whose lease is out; empty if none is."""
@@ -389,7 +386,7 @@ class SafetyGate(ContractNode):
     def _poll(self, listener: Listener) -> None:
         """Read what waits of one topic for all that go by it."""
         now = self.clock.now()
-        self._others.heard(listener.inputs[0].topic, now.steady)
+        self._others.received(listener.inputs[0].topic, now.steady)
         for item, reading in chain(listener.poll_each(), listener.poll_newest()):
             if reading.problem and self._repeated.due((item.topic, reading.problem)):
                 self.get_logger().error(f'{item.topic}: {reading.problem}')
@@ -423,10 +420,10 @@ class SafetyGate(ContractNode):
     def _on_episode(self, data: bytes) -> None:
         status, now = from_bytes(EpisodeStatus, data), self.clock.now()
         before = self.gate.state.name
-        if status.declared_by != _RECORDER:
-            self._others.heard(names.EPISODE_STATUS, now.steady)
+        if status.declared_by != names.RECORDER:
+            self._others.received(names.EPISODE_STATUS, now.steady)
         self._catch_up()
-        self._send(self.gate.apply(EpisodeTold(status=status, now=now)))
+        self._send(self.gate.apply(EpisodeStatusReceived(status=status, now=now)))
         if self.gate.state.name is not before:
             self._publish_status()
 
@@ -467,8 +464,8 @@ class SafetyGate(ContractNode):
             patience = self.contract.safety.environment_timeout
             usual = self.contract.safety.gate_period + patience / 2.0
             if self.contract.is_lockstep and since > usual:
-                # It stood still, as beside a slow world on its executor, and has heard nobody:
-                # what waits is let in before a silence is judged.
+                # It stood still, as beside a slow world on its executor, and has received nothing:
+                # what waits is dispatched before a silence is judged.
                 self._ticked = time.monotonic_ns() + round(patience * NANOSECONDS)
                 return
         now = self.clock.now()
@@ -486,7 +483,7 @@ class SafetyGate(ContractNode):
         status = from_bytes(GateStatus, data)
         own = status.stamp is not None and status.stamp.steady in self._own_statuses
         if not own and status.state is not GateState.INACTIVE:
-            self._others.met_twin(self.clock.now().steady)
+            self._others.duplicate_seen(self.clock.now().steady)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -510,13 +507,13 @@ class SafetyGate(ContractNode):
             if not self._logged.due((result.outcome, result.rule)):
                 continue
             names = self.contract.command_dimensions
-            words = sentence(result, names, others, came(result, decision, self.contract))
+            text = sentence(result, names, others, details(result, decision, self.contract))
             grave = result.outcome in (Verdict.STOPPED, Verdict.REJECTED)
-            # An episode ends, and a gate is deactivated, because it was told to.
+            # An episode ends, and a gate is deactivated, because it was asked to.
             if grave and result.reason not in (Reason.EPISODE_OVER, Reason.DEACTIVATED):
-                self.get_logger().warning(words)
+                self.get_logger().warning(text)
             else:
-                self.get_logger().info(words)
+                self.get_logger().info(text)
 
     def _send_one(self, decision: GateDecision) -> None:
         if decision.published:
@@ -532,7 +529,7 @@ class SafetyGate(ContractNode):
                     high=limits.high[part],
                 )
                 output.publish(message_fields(group, values), commanded.ros.nanoseconds)
-            self.gate.apply(WentOut(now=commanded))
+            self.gate.apply(CommandPublished(now=commanded))
             decision = replace(decision, commanded=commanded)
         at = (decision.commanded or self.clock.now()).ros.nanoseconds
         for name, text in published(decision).items():
@@ -561,14 +558,14 @@ class SafetyGate(ContractNode):
             groups=[group.name for group in self.contract.action],
             decisions=self._tally,
             latest=self._latest,
-            unheard=self._unheard(),
+            undelivered=self._undelivered_commands(),
         )
         self._latest = 0.0
 
-    def _unheard(self) -> str:
+    def _undelivered_commands(self) -> str:
         """Return, and log, which commands of an armed gate reach no driver, and why."""
-        held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
-        if self.contract.is_lockstep or not held:
+        commanding = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
+        if self.contract.is_lockstep or not commanding:
             return ''
         problems = []
         for group in self.contract.action:
@@ -576,7 +573,7 @@ class SafetyGate(ContractNode):
             listening = [
                 info
                 for info in self._commanded[group.topic].get_subscriptions_info_by_topic(topic)
-                if info.node_name not in (self.get_name(), _RECORDER)
+                if info.node_name not in (self.get_name(), names.RECORDER)
             ]
             there = {info.topic_type for info in listening}
             problems += [
@@ -591,50 +588,50 @@ class SafetyGate(ContractNode):
                     f'{", ".join(sorted(there)) or "none"}). Start the driver, or mend '
                     f'action.{group.name}.topic or its type.'
                 )
-        for words in problems:
-            if self._repeated.due(words):
-                self.get_logger().warning(words)
+        for problem in problems:
+            if self._repeated.due(problem):
+                self.get_logger().warning(problem)
         return ' '.join(problems)
 
     # Other publishers ----------------------------------------------------------------------------
 
-    def _relied_on(self) -> dict[str, ReliedOn]:
+    def _relied_on(self) -> dict[str, ReliedOnTopic]:
         """Return the topics that the gate goes by."""
         contract, found = self.contract, relied_on(self.contract)
         if contract.is_lockstep:
             patience = None
-            found[names.SIM_STEP_RESPONSE] = ReliedOn()
+            found[names.SIM_STEP_RESPONSE] = ReliedOnTopic()
         else:
             patience = contract.safety.environment_timeout
-        found[names.EPISODE_STATUS] = ReliedOn(patience=patience, beside=_RECORDER)
+        found[names.EPISODE_STATUS] = ReliedOnTopic(patience=patience, beside=names.RECORDER)
         return found
 
     def _check_publishers(self) -> None:
         """Look for publishers that there must not be, and for one that there must be."""
         found = {topic: self._found(topic) for topic in self._others.topics}
-        intruders = self._others.intruders(found, self.clock.now().steady)
+        unexpected = self._others.unexpected(found, self.clock.now().steady)
         stop = self.contract.safety.emergency_stop
-        unheard = stop and not self._found(stop, STOP_TYPE)
+        unpublished = stop and not self._found(stop, STOP_TYPE)
         self.gate.apply(
             PublishersSeen(
-                foreign_commands=len(intruders.commands),
+                foreign_commands=len(unexpected.commands),
                 foreign_publishers=tuple(
                     ForeignPublishers(topic=topic, count=count)
-                    for topic, count in intruders.beyond.items()
+                    for topic, count in unexpected.beyond.items()
                 ),
-                unpublished=self.resolve_topic_name(stop) if unheard else '',
+                unpublished=self.resolve_topic_name(stop) if unpublished else '',
                 now=self.clock.now(),
             )
         )
-        for topic, name in intruders.commands:
+        for topic, name in unexpected.commands:
             if self._repeated.due((topic, name)):
                 self.get_logger().error(
                     f'Another publisher on {topic} (expected the gate alone, got {name}). '
                     'Stop it: what it sends passes no gate.'
                 )
-        for topic, there in intruders.relied_on.items():
+        for topic, there in unexpected.relied_on.items():
             if self._repeated.due((topic, *there)):
-                most = len(there) - intruders.beyond[topic]
+                most = len(there) - unexpected.beyond[topic]
                 self.get_logger().error(
                     f'Too many publishers on {topic} (expected {most}, got '
                     f'{", ".join(sorted(there))}). Stop the others: the gate cannot tell which '
@@ -657,7 +654,7 @@ class SafetyGate(ContractNode):
         if not self._active or self._winding_down:
             return
         now = self.clock.now()
-        news = self._others.overheard(topic, now.steady)
+        news = self._others.foreign_command(topic, now.steady)
         if news or answers:
             decisions = self.gate.apply(ForeignCommand(now=now), self.clock.now)
             self._send(decisions)
@@ -766,9 +763,9 @@ class SafetyGate(ContractNode):
         now = self.clock.now()
         self._refuse_inactive()
         candidates = self._candidates(request)
-        for i in range(0, len(candidates), _AT_ONCE):
+        for i in range(0, len(candidates), _BATCH):
             self.urgent()
-            decided = self.gate.evaluate_actions(candidates[i : i + _AT_ONCE], now)
+            decided = self.gate.evaluate_actions(candidates[i : i + _BATCH], now)
             response.decisions += [to_msg(decision, now) for decision in decided]
         low, high = self.gate.reach(now)
         response.low, response.high = list(low), list(high)

@@ -101,15 +101,15 @@ class SimulatedRobotNode(ContractNode):
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
         self._commanded = {}
         self._decided: dict[str, StepId | None] = dict.fromkeys(contract.agents)
-        listen = (command_domain(self) or self).add_subscription
+        subscribe = (command_domain(self) or self).add_subscription
         for agent in contract.agents:
             for group in contract.action:
                 topic = contract.topic_of(agent, group.topic)
                 self._commanded[topic] = 0
                 callback = partial(self._on_command, topic, reader(group.source))
                 at = self.resolve_topic_name(topic)
-                listen(message_class(group.type), at, callback, names.COMMAND)
-            self._subscribe_documents(agent, listen)
+                subscribe(message_class(group.type), at, callback, names.COMMAND)
+            self._subscribe_documents(agent, subscribe)
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.add_service(srv.ResetWorld, service, self._on_reset)
@@ -264,11 +264,11 @@ class SimulatedRobotNode(ContractNode):
         self._commanded[topic] = math.inf if stamp is None else stamp
         self._try_to_advance()
 
-    def _subscribe_documents(self, agent: str, listen: Callable[..., Any]) -> None:
+    def _subscribe_documents(self, agent: str, subscribe: Callable[..., Any]) -> None:
         """
-        Listen to what carries documents.
+        Subscribe to the topics of documents.
 
-        They have no stamp that tells of which step they are: in lockstep those of the decisions,
+        They have no stamp that says of which step they are: in lockstep those of the decisions,
         which do, are taken.
         """
         topics = json_documents.topics(self.contract, agent)
@@ -279,7 +279,7 @@ class SimulatedRobotNode(ContractNode):
             return
         for topic in topics.values():
             at = self.resolve_topic_name(topic)
-            listen(String, at, partial(self._on_document, topic), names.RECORD)
+            subscribe(String, at, partial(self._on_document, topic), names.RECORD)
 
     def _on_document(self, topic: str, message: Any) -> None:
         if self._active:
@@ -312,7 +312,7 @@ class SimulatedRobotNode(ContractNode):
         """
         Take the request of one agent that the world advances.
 
-        Of several agents each tells its command; the duration stands in the last request.
+        Of several agents each sends its command; the duration stands in the last request.
         """
         request = from_bytes(SimStepRequest, data)
         refuse_long(request, self.contract)

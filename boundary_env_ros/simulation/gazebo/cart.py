@@ -57,7 +57,7 @@ def state_of(
     linear, angular
         In base_link, m/s and rad/s, each shape (3,).
     touches
-        How often a touch has been heard of so far.
+        How many touches have come so far.
 
     """
     x, y, z, w = orientation
@@ -123,9 +123,9 @@ class GazeboCart:
 
     def drive(self, now: int) -> Vector | None:
         """
-        Return what Gazebo's drive is to be told now; None: nothing else than before.
+        Return what Gazebo's drive is to be sent now; None: nothing else than before.
 
-        ``now`` is of the same clock as the arrivals. After the timeout it is told to stand.
+        ``now`` is of the same clock as the arrivals. After the timeout it is to stand.
         """
         wanted = self._driven
         for command in self._driver.due(now):
@@ -137,7 +137,7 @@ class GazeboCart:
         self._driven = wanted
         return wanted
 
-    def stand(self, now: int) -> Vector:
+    def halt(self, now: int) -> Vector:
         """Forget every command, and return what tells the drive to stand."""
         self._driver.restart(now)
         self._driven = (0.0, 0.0)
@@ -168,7 +168,7 @@ class GazeboCart:
 
 class SensorArrivals:
     """
-    What was heard of Gazebo's own sensors, and what an advance of the world still has to bring.
+    What came of Gazebo's own sensors, and what an advance of the world still has to bring.
 
     Gazebo does not say what it has published. But each sensor has its rate: as long as another
     message of it could be due up to the end of the advance, that is waited for.
@@ -189,7 +189,7 @@ class SensorArrivals:
             topic: round(NANOSECONDS / rate) for topic, rate in rates.items() if rate > 0.0
         }
         self._stamps: dict[str, list[int]] = {topic: [] for topic in self._period}
-        # How many of them were heard before the advance.
+        # How many of them had come before the advance.
         self._before = dict.fromkeys(self._period, 0)
         self._advances = False
 
@@ -199,7 +199,7 @@ class SensorArrivals:
         return tuple(self._period)
 
     def begin(self) -> None:
-        """Forget what was heard, but for the last stamp of each topic."""
+        """Forget what came, but for the last stamp of each topic."""
         self._stamps = {topic: stamps[-1:] for topic, stamps in self._stamps.items()}
         self._before = {topic: len(stamps) for topic, stamps in self._stamps.items()}
         self._advances = True
@@ -212,7 +212,7 @@ class SensorArrivals:
         """Take note of a message, by its stamp, ns."""
         stamps = self._stamps[topic]
         if stamps and stamp == stamps[-1]:
-            return  # joint states are told again and again while the world stands
+            return  # joint states are sent again and again while the world stands
         if self._advances and (not stamps or stamp > stamps[-1]):
             stamps.append(stamp)
         else:  # nothing advances, or the world's time was set back
@@ -249,9 +249,9 @@ class SensorArrivals:
             Full name of each topic.
 
         """
-        carried = [
+        received = [
             Emission(topic=topic, fields={'header': header(stamp, '')})
             for topic, stamps in self._stamps.items()
             for stamp in stamps[self._before[topic] :]
         ]
-        return report_of(id_, [*carried, *made], error, resolved)
+        return report_of(id_, [*received, *made], error, resolved)

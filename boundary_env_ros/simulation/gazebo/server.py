@@ -25,8 +25,8 @@ from boundary_env_ros.simulation.cart_state import BodyState, ResetTarget
 
 # For so long the drive brakes before the cart is put elsewhere: it comes to rest from 0.9 m/s, s.
 _BRAKING = 0.6
-# By how much the world advances to see where the cart is, and how often it is looked at, s.
-_LOOK, _LOOKS = 0.02, 100
+# By how much the world advances to see where the cart is, and how often it is polled, s.
+_POLL, _POLLS = 0.02, 100
 # Where the cart's wheels stand on the floor: base_link is at their middle, m.
 _HEIGHT = 0.1
 # What the cart may be away from its place (m, rad) and from rest (m/s, rad/s).
@@ -53,16 +53,16 @@ def partition(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Server(Protocol):
-    """What is asked of Gazebo, and heard of it."""
+    """What is asked of Gazebo, and what comes from it."""
 
     @property
     def truth(self) -> BodyState | None:
-        """What was last heard of the true state of the cart."""
+        """The last true state of the cart that came."""
 
     def world_time(self) -> int:
-        """Return the time of the world as far as it was heard, ns."""
+        """Return the time of the world as far as it was received, ns."""
 
-    def stand(self) -> None:
+    def halt(self) -> None:
         """Tell the drive to stand."""
 
     async def step(self, steps: int) -> None:
@@ -175,15 +175,15 @@ class GazeboWorld:
             If it is not put there, or is not there in time.
 
         """
-        self._server.stand()
+        self._server.halt()
         before = await self._pass(_BRAKING)
         x, y, yaw = target.x, target.y, target.yaw
         await self._server.place(entity, x, y, _HEIGHT, yaw)
         if goal:
             await self._server.place(goal, target.goal_x, target.goal_y, 0.0, 0.0)
         wrong = 'nothing new of it on ground_truth; look at the bridge'
-        for _ in range(_LOOKS):
-            await self._pass(_LOOK)
+        for _ in range(_POLLS):
+            await self._pass(_POLL)
             state = self._server.truth
             if state is None or state.at_ns <= before:
                 continue
@@ -191,7 +191,7 @@ class GazeboWorld:
             if not wrong:
                 return state
         raise SimulationFailed(
-            f'{entity} is not at rest in its place {_LOOKS * _LOOK:g} s of simulated time after '
+            f'{entity} is not at rest in its place {_POLLS * _POLL:g} s of simulated time after '
             f'it was put there (expected ({x:.2f}, {y:.2f}, {yaw:.2f}), got {wrong}).'
         )
 

@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import (
     implied_interface,
     Interface,
 )
-from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.problem_text import Text
 from boundary_env_ros.core.contract.sources import (
     Array,
     COMMAND_FORMS,
@@ -100,7 +100,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         key.problem(
             ('driver_timeout',),
             'a number of seconds, or `none` with `driver_timeout_acknowledged: true`',
-            said('none, not acknowledged'),
+            Text('none, not acknowledged'),
             'A driver without a timeout keeps moving when the gate dies.',
         )
     key.report(group_faults(spec))
@@ -116,7 +116,7 @@ def _interface(key: Reader, type_name: str, values: Values) -> tuple[Interface, 
         return implied
     found: tuple[Interface, ...] = key.value(ActionSpec, 'interface', count=count)
     if implied and found != implied:
-        actual = said(' '.join(dict.fromkeys(one.value for one in found)))
+        actual = Text(' '.join(dict.fromkeys(one.value for one in found)))
         key.problem(('interface',), f'{implied[0].value}, as {type_name} says', actual)
     return implied or found
 
@@ -129,7 +129,7 @@ def _bounds(key: Reader, interface: Sequence[Interface]) -> tuple[Vector, Vector
         return low, high
     for bound in ('low', 'high'):
         if key.has(bound):
-            key.problem((bound,), 'either low and high or max_velocity', said('both'))
+            key.problem((bound,), 'either low and high or max_velocity', Text('both'))
     speed = number_form(Key(unit='m/s or rad/s', above=0.0))
     fastest: Vector = key.many('max_velocity', speed, count=count)
     return tuple(-value for value in fastest), fastest
@@ -146,7 +146,7 @@ def _limits(key: Reader, interface: Sequence[Interface]) -> dict[str, Any]:
         values: Vector = key.value(ActionSpec, name, default=usual, count=len(interface))
         for index, (value, one) in enumerate(zip(values, interface, strict=False)):
             if math.isnan(value) and one is needed_by:
-                key.problem((name, index), f'a number, of {one.value}', said('none'))
+                key.problem((name, index), f'a number, of {one.value}', Text('none'))
             elif not math.isnan(value) and one not in (needed_by, *others):
                 known = ', '.join(each for each, of in _OF.items() if one in of)
                 hint = f'Limits of {one.value}: low, high, {known}.'
@@ -176,7 +176,7 @@ def _safe(key: Reader, interface: Sequence[Interface]) -> Vector:
             hint = 'A stop sends a robot nowhere; a pose to begin in belongs to the reset.'
             key.problem(('safe', index), 'hold_position, of a position', value, hint)
         elif one is not _POSITION and math.isnan(value):
-            key.problem(('safe', index), f'a number, of {one.value}', said('hold_position'))
+            key.problem(('safe', index), f'a number, of {one.value}', Text('hold_position'))
     return tuple(math.nan if holds else value for holds, value in zip(held, safe, strict=True))
 
 
@@ -200,5 +200,5 @@ def _measured(
         given_paths = any(map(key.has, COMMAND_FORMS))
         hint = '' if given_paths else 'Add `fields: [...]`, a path for each dimension.'
         expected = f'{count} values, one for each dimension of the command'
-        key.problem(place, expected, said(f'{values.count}'), hint)
+        key.problem(place, expected, Text(f'{values.count}'), hint)
     return key.make(model, type=type_name, source=values.source, **given)

@@ -10,7 +10,7 @@ from dataclasses import fields
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.problem_text import nearest, said
+from boundary_env_ros.core.contract.problem_text import nearest, Text
 from boundary_env_ros.core.contract.sources import Derived, MOST_VALUES
 from boundary_env_ros.core.sources.derived import FUNCTIONS, Unfit
 from boundary_env_ros.frozen import replace
@@ -47,7 +47,7 @@ def parse_derived(
                 circle = ', '.join(of for of in derived.of if of in wanted)
                 if circle:
                     expected = 'fields that are not derived from this one'
-                    waiting[name].problem(('derive', 'of'), expected, said(circle))
+                    waiting[name].problem(('derive', 'of'), expected, Text(circle))
                 known[name] = placeholder(name)
             break
     return {name: known[name] for name in waiting}
@@ -67,7 +67,7 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
             expected = f'a field of observation or state: {", ".join(sorted(names))}'
             section.problem(('of', index), expected, field, nearest(field, names))
     if of and len(of) != rule.inputs:
-        section.problem(('of',), f'{rule.inputs} fields for {function}', said(f'{len(of)}'))
+        section.problem(('of',), f'{rule.inputs} fields for {function}', Text(f'{len(of)}'))
     parameters = {rule.parameter: section.value(Derived, rule.parameter)} if rule.parameter else {}
     return Derived(function=function, of=of, parameters=parameters)
 
@@ -82,16 +82,16 @@ def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Read
         return placeholder(name)
     for index, field in enumerate(inputs):
         if field.is_image:
-            key.problem(('derive', 'of', index), 'a field of numbers', said('an image'))
+            key.problem(('derive', 'of', index), 'a field of numbers', Text('an image'))
             return placeholder(name)
     parameter = derived.parameters.get(rule.parameter, 0)
     if inputs[0].size * rule.frames(parameter) > _MOST_PAST:
-        key.problem(('derive',), f'at most {MOST_VALUES} values', said('far more'))
+        key.problem(('derive',), f'at most {MOST_VALUES} values', Text('far more'))
         return placeholder(name)
     try:
         space = rule.space(inputs, parameter)
     except Unfit as unfit:
-        key.problem(('derive', 'of'), str(unfit), said(''))
+        key.problem(('derive', 'of'), str(unfit), Text(''))
         return placeholder(name)
     spec = replace(
         placeholder(name),
@@ -104,7 +104,7 @@ def _spec(name: str, derived: Derived, known: Mapping[str, FieldSpec], key: Read
     most = float(np.finfo(dtype).max)
     if any(abs(bound) > most for bound in (*spec.low, *spec.high)):
         expected = f'fields whose bounds give one that {dtype} can hold'
-        key.problem(('derive', 'of'), expected, said('farther ones'))
+        key.problem(('derive', 'of'), expected, Text('farther ones'))
     return spec
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from boundary_env_ros.core.contract.grammar import TEXT
 from boundary_env_ros.core.contract.group_checks import field_faults
 from boundary_env_ros.core.contract.model import Confidence, FieldSpec
-from boundary_env_ros.core.contract.problem_text import Fault, said
+from boundary_env_ros.core.contract.problem_text import Fault, Text
 from boundary_env_ros.core.contract.sources import (
     CLOUD,
     COMPRESSED,
@@ -76,7 +76,7 @@ def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
             for each in filter(key.has, ('topic', 'type')):
                 key.value(FieldSpec, each)
             hint = 'No message is transformed: have its publisher tell its frame on /tf as well.'
-            key.problem(('topic',), 'either `topic`, or `transform`', said('both'), hint)
+            key.problem(('topic',), 'either `topic`, or `transform`', Text('both'), hint)
         values = parse_source(key, 'geometry_msgs/msg/Transform')
         source = key.make(Lookup, paths=values.paths)
         values = replace(values, source=source)
@@ -96,7 +96,7 @@ def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
 def _task_field(key: Reader, name: str) -> FieldSpec:
     unit = key.value(FieldSpec, 'unit')
     if not unit and key.has('unit'):
-        key.problem(('unit',), 'the unit of each value', said('none'))
+        key.problem(('unit',), 'the unit of each value', Text('none'))
     count = max(1, len(unit))
     return key.make(FieldSpec, only=_OF_TASK, count=count, name=name, shape=(count,), unit=unit)
 
@@ -136,7 +136,7 @@ def schema_problems(schema: Mapping[str, object]) -> Iterator[Fault]:
     except MissingDependency as error:
         fault = str(error)
     if fault or not schema:
-        yield ('schema',), 'a JSON Schema (draft 2020-12)', said(fault or 'nothing')
+        yield ('schema',), 'a JSON Schema (draft 2020-12)', Text(fault or 'nothing')
 
 
 def _confidence(section: Reader) -> Confidence:

@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.model import (
     EpisodeRules,
     TaskSpec,
 )
-from boundary_env_ros.core.contract.problem_text import nearest, Path, said
+from boundary_env_ros.core.contract.problem_text import nearest, Path, Text
 from boundary_env_ros.core.contract.sources import FORMS
 from boundary_env_ros.core.records import endings
 from boundary_env_ros.core.records.decision import Reason
@@ -121,7 +121,7 @@ def _period(top: Reader) -> float:
         period: float = top.value(Contract, 'period')
         return period
     if top.has('period'):
-        top.problem(('rate',), 'one of period and rate', said('both'))
+        top.problem(('rate',), 'one of period and rate', Text('both'))
     rate: int = top.value(Contract, 'rate')
     wrong = any(problem.path == ('rate',) for problem in top.problems)
     return math.nan if wrong else 1.0 / rate  # nothing is said of what follows
@@ -213,7 +213,7 @@ def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
     for reason in stops.names():
         if reason not in reasons:
             stops.problem(
-                (reason,), 'a reason of the gate', said('another'), nearest(reason, reasons)
+                (reason,), 'a reason of the gate', Text('another'), nearest(reason, reasons)
             )
         on_stop[reason.upper()] = stops.one(
             reason, word_form({ending: ending for ending in every})

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.model import (
     WaitStep,
     WorldStep,
 )
-from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.problem_text import Text
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.storage.contract.section_reader import Reader
 
@@ -40,23 +40,23 @@ def parse_reset(key: Reader, sizes: Mapping[str, int]) -> ResetProcedure:
     if key.has('procedure'):
         steps = tuple(_step(item, deadline, sizes) for item in key.sections('procedure'))
         if not steps:
-            key.problem(('procedure',), 'at least one step', said('none'))
+            key.problem(('procedure',), 'at least one step', Text('none'))
         if key.has('service'):
-            key.problem(('service',), 'either `service` or `procedure`', said('both'))
+            key.problem(('service',), 'either `service` or `procedure`', Text('both'))
     elif not key.has('service'):
         hint = 'Without a service that resets the world, write a `procedure`, a list of steps.'
-        key.problem(('service',), 'a `service`, or a `procedure`', said('nothing'), hint)
+        key.problem(('service',), 'a `service`, or a `procedure`', Text('nothing'), hint)
         steps = ()
     else:
         service = key.value(ResetProcedure, 'service_alone')
         steps = (WorldStep(service=service, deadline=deadline),)
     worlds = [index for index, step in enumerate(steps) if isinstance(step, WorldStep)]
     if len(worlds) > 1:
-        key.problem(('procedure', worlds[1], 'world'), 'one step `world` at most', said('two'))
+        key.problem(('procedure', worlds[1], 'world'), 'one step `world` at most', Text('two'))
     if tolerance and not worlds:
         expected = 'a step `world`, whose answer says what was achieved'
         hint = 'To compare a field with its target, use a step `wait`.'
-        key.problem(('tolerance',), expected, said('none'), hint)
+        key.problem(('tolerance',), expected, Text('none'), hint)
     for index, step in enumerate(steps):
         if not isinstance(step, PublishStep) and step.deadline > deadline:
             path = ('procedure', index, 'deadline') if key.has('procedure') else ('deadline',)
@@ -74,7 +74,7 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
     section = key.section('wrap', required=False)
     for name in section.names():
         if name not in tolerance:
-            section.problem((name,), 'a value with a `tolerance`', said(name))
+            section.problem((name,), 'a value with a `tolerance`', Text(name))
     return {
         name: section.places(name, len(tolerance[name]))
         for name in section.names()
@@ -91,7 +91,7 @@ def _step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
     kinds = [kind for kind in _STEPS if key.has(kind)]
     if len(kinds) != 1:
         there = ' and '.join(kinds or key.names()) or 'nothing'
-        key.problem((), f'one of {", ".join(_STEPS)}', said(there))
+        key.problem((), f'one of {", ".join(_STEPS)}', Text(there))
         key.names()
         return ConfirmStep(prompt='', deadline=math.nan)
     (kind,) = kinds

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from boundary_env_ros.core.contract.key import parts_of
-from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.problem_text import Text
 from boundary_env_ros.core.contract.safety import (
     Corridor,
     Operator,
@@ -78,7 +78,7 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         operator=_operator(key, len(dimensions)),
     )
     if safety.emergency_stop_heartbeat is not None and not safety.emergency_stop:
-        key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', said('none'))
+        key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', Text('none'))
     rule = safety.overruns
     if rule is not None and rule.exceeded > rule.of:
         key.problem(('overruns', 'exceeded'), f'at most `of` ({rule.of})', rule.exceeded)
@@ -101,7 +101,7 @@ def _operator(safety: Reader, size: int) -> Operator | None:
     values = parse_source(key, type_name, COMMAND_FORMS)
     if values.count != size:
         expected = f'{size} values, one for each dimension of the command'
-        key.problem(('fields',), expected, said(f'{values.count}'))
+        key.problem(('fields',), expected, Text(f'{values.count}'))
     return key.make(Operator, count=size, type=type_name, source=values.source)
 
 
@@ -144,15 +144,15 @@ def _workspace(key: Reader, name: str, dimension: Form) -> SensorRule:
     dimensions = key.value(Workspace, 'dimensions', dimension=dimension)
     body = moves is Moves.BODY or turn is not None
     if body and moves is not Moves.BODY:
-        key.problem(('moves',), 'body, with `turn`', said(moves.value))
+        key.problem(('moves',), 'body, with `turn`', Text(moves.value))
         turn, dimensions = None, ()
     elif dimension.words and len(dimensions) not in right:
-        key.problem(('dimensions',), f'different dimensions: {wanted}', said(f'{len(dimensions)}'))
+        key.problem(('dimensions',), f'different dimensions: {wanted}', Text(f'{len(dimensions)}'))
         dimensions = ()
     inside = key.section('inside', required=False)
     given = [*map(inside.has, ('low', 'high', 'polygon')), key.has('keep_out')]
     if not any(given):
-        key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
+        key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', Text('none'))
     braking = len(dimensions) + (turn is not None)
     key.has('braking')
     unit = parse_unit(key, values, Workspace)

@@ -15,8 +15,7 @@ from boundary_env_ros.core.contract.problem_text import (
     nearest,
     Path,
     problem_at,
-    Said,
-    said,
+    Text,
 )
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
 from boundary_env_ros.core.type_hints import element_of, is_record
@@ -75,7 +74,7 @@ class Reader:
         else:
             self._data = {}
             if data is not _MISSING:
-                kinds = {type(None): said('nothing'), list: said('a list')}
+                kinds = {type(None): Text('nothing'), list: Text('a list')}
                 self.problem((), _SECTION, kinds.get(type(data), data))
             self._silent = True
 
@@ -85,7 +84,7 @@ class Reader:
             return
         whole = self.path + path
         line = line_of(whole, self._lines)
-        shown = str(actual) if isinstance(actual, Said) else _shown(actual)
+        shown = str(actual) if isinstance(actual, Text) else _shown(actual)
         key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
         if self._lines and key not in self._lines and isinstance(actual, float):
             # A value of a key that the file does not have is its default, and stands on no line.
@@ -118,7 +117,7 @@ class Reader:
 
     def _get(self, key: str, expected: str, *, required: bool = True) -> object:
         if not self.has(key) and required:
-            self.problem((key,), expected, said('nothing'))
+            self.problem((key,), expected, Text('nothing'))
         return self._data.get(key)
 
     def section(self, key: str, *, required: bool = True, expected: str = '') -> Reader:
@@ -232,7 +231,7 @@ class Reader:
         """Return the corners of an area; none if they could not be read."""
         found: Polygon = self.many(key, _CORNER, expected=_CORNERS)
         if len(found) < _FEWEST:
-            self.problem((key,), 'at least three corners', said(f'{len(found)}'))
+            self.problem((key,), 'at least three corners', Text(f'{len(found)}'))
         return found if len(found) >= _FEWEST and all(found) else ()
 
     def one(self, key: str, form: Form) -> Any:
@@ -297,7 +296,7 @@ class Reader:
         if columns is not None and len(items) == columns and is_list:
             items *= (count or columns) // columns
         if count is not None and len(items) != count:
-            self.problem((key,), lists, said(f'a list of {len(items)}'))
+            self.problem((key,), lists, Text(f'a list of {len(items)}'))
             return unfit
         result = []
         for index, item in enumerate(items):
@@ -366,7 +365,7 @@ class Reader:
     def _plain(self, value: Any, path: Path) -> Any:
         """Return plain data in order; what is none would have no digest, and is reported."""
         if len(path) > _DEEPEST:
-            self.problem(path[:3], f'plain data of at most {_DEEPEST} levels', said('more'))
+            self.problem(path[:3], f'plain data of at most {_DEEPEST} levels', Text('more'))
         elif isinstance(value, Mapping):
             named = sorted({str(name): item for name, item in value.items()}.items())
             return {name: self._plain(item, (*path, name)) for name, item in named}
@@ -385,7 +384,7 @@ class Reader:
             if key not in self._known:
                 hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
-                self.problem((key,), '', said('unknown key'), hint)
+                self.problem((key,), '', Text('unknown key'), hint)
 
 
 # By the type of a value --------------------------------------------------------------------------
@@ -398,8 +397,8 @@ def _of_form(reader: Reader, part: Part, name: str, **shape: Any) -> Any:
         return reader.one(name, form)
     found = reader.many(name, form, **shape)
     if key.listed and not found and reader.has(name):
-        reader.problem((name,), f'at least one {key.listed}', said('none'))
-    if key.once and len(set(found)) != len(found):
+        reader.problem((name,), f'at least one {key.listed}', Text('none'))
+    if key.unique and len(set(found)) != len(found):
         reader.problem((name,), f'every {key.listed} once', list(found))
     return found
 
@@ -434,7 +433,7 @@ def _choices(
 def _areas(reader: Reader, _: Part, name: str, **__: Any) -> Any:
     section = reader.section(name)
     if not section.named():
-        reader.problem((name,), 'at least one area by name', said('none'))
+        reader.problem((name,), 'at least one area by name', Text('none'))
     return tuple((one, section.corners(one)) for one in sorted(section.named()))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from boundary_env_ros.core.contract.problem_text import nearest, said
+from boundary_env_ros.core.contract.problem_text import nearest, Text
 from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
@@ -97,11 +97,11 @@ def parse_source(
     given = [form for form in forms if key.has(form)]
     if len(given) > 1:
         expected = f'only one of {", ".join(f"`{form}`" for form in forms)}'
-        key.problem((given[1],), expected, said(' and '.join(f'`{form}`' for form in given)))
+        key.problem((given[1],), expected, Text(' and '.join(f'`{form}`' for form in given)))
     form = given[0] if given else _usual(type_name)
     if not form:
         if type_name:
-            key.problem((), f'one of {", ".join(forms)}', said('none of them'))
+            key.problem((), f'one of {", ".join(forms)}', Text('none of them'))
         return Values(source=Paths(paths=('',)), shape=(1,))
     values = (
         _joints(key, type_name, commanded) if form == 'joints' else _PARSERS[form](key, type_name)
@@ -127,7 +127,7 @@ def parse_unit(key: Reader, values: Values, model: type) -> tuple[str, ...]:
     unit: tuple[str, ...] = key.value(model, 'unit')
     each = values.shape[-1]
     if key.has('unit') and len(unit) not in (1, each, values.count):
-        key.problem(('unit',), f'one unit, or one for each of {each} values', said(f'{len(unit)}'))
+        key.problem(('unit',), f'one unit, or one for each of {each} values', Text(f'{len(unit)}'))
     return unit * (values.count // len(unit)) if len(unit) in (1, each) else unit
 
 
@@ -150,7 +150,7 @@ def _parts(key: Reader, type_name: str) -> Values:
     wanted = key.value(Paths, 'parts') if key.has('parts') else tuple(known)
     if not known:
         expected = f'`fields`, since {type_name} has no ready adapter'
-        key.problem(('parts',), expected, said('`parts`'))
+        key.problem(('parts',), expected, Text('`parts`'))
     found = []
     for index, name in enumerate(wanted):
         if name in known:
@@ -170,7 +170,7 @@ def _joints(key: Reader, type_name: str, commanded: Joints | None) -> Values:
     if type_name in ARRAYS:
         # A sequence of numbers, one for each joint in this order.
         for other in filter(key.has, ('length', 'shape')):
-            key.problem((other,), f'either `joints` or `{other}`', said('both'))
+            key.problem((other,), f'either `joints` or `{other}`', Text('both'))
         array = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
         return Values(source=array, shape=(array.length,))
     if type_name not in (JOINTS, ''):
@@ -200,16 +200,16 @@ def _array(key: Reader, type_name: str) -> Values:
     if key.has('length'):
         shape: tuple[int, ...] = (key.value(Array, 'length'),)
         if key.has('shape'):
-            key.problem(('shape',), 'either `length` or `shape`', said('both'))
+            key.problem(('shape',), 'either `length` or `shape`', Text('both'))
     elif not key.has('shape'):
         joints = ', `joints`' if type_name in ARRAYS else ''
-        key.problem(('length',), f'`length`{joints} or `shape`: how many values', said('nothing'))
+        key.problem(('length',), f'`length`{joints} or `shape`: how many values', Text('nothing'))
         # The bounds tell how many were meant: that they are too many is not reported.
         shape = (key.length('low', 'high'),)
     else:
         shape = key.many('shape', integer_form(1, math.inf), count=key.length('shape'))
         if not shape:
-            key.problem(('shape',), 'at least one side', said('none'))
+            key.problem(('shape',), 'at least one side', Text('none'))
             shape = (1,)
     return Values(source=Array(path=path, length=math.prod(shape)), shape=shape)
 

@@ -43,7 +43,7 @@ from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.gate_events import (
     Arm,
-    EpisodeTold,
+    EpisodeStatusReceived,
     Measured,
     Request,
     Tick,
@@ -135,7 +135,7 @@ class AnyWorld:
             elif isinstance(effect, ConfirmStep):
                 self.apply(ConfirmReset(user='Ada', confirmed=True, message='', now=now))
             elif isinstance(effect, EpisodeStatus):
-                self.decided(self.gate.apply(EpisodeTold(status=effect, now=now)))
+                self.decided(self.gate.apply(EpisodeStatusReceived(status=effect, now=now)))
                 if effect.state is EpisodeState.RESETTING:
                     self.arm(effect)
             elif isinstance(effect, SimStepRequest):
@@ -295,7 +295,9 @@ class AnyWorld:
 
     def say(self) -> None:
         now = self.time.now
-        self.decided(self.gate.apply(EpisodeTold(status=self.environment.status(now), now=now)))
+        self.decided(
+            self.gate.apply(EpisodeStatusReceived(status=self.environment.status(now), now=now))
+        )
         self.apply(GateReported(status=self.gate.state.status(now), now=now))
 
 

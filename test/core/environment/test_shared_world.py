@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.environment_events import (
 from boundary_env_ros.core.environment.environment_state import Output
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
-from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold
+from boundary_env_ros.core.gate.gate_events import Arm, EpisodeStatusReceived
 from boundary_env_ros.core.records.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.records.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.records.parts import Pacing
@@ -80,7 +80,9 @@ class Duo:
             elif isinstance(effect, Transition):
                 self.closed[agent].append(effect)
             elif isinstance(effect, EpisodeStatus):
-                self.boundaries[agent].gate.apply(EpisodeTold(status=effect, now=self.now))
+                self.boundaries[agent].gate.apply(
+                    EpisodeStatusReceived(status=effect, now=self.now)
+                )
 
     def begin(self, agent: str, seed: int = 1) -> None:
         boundary = self.boundaries[agent]
@@ -114,7 +116,7 @@ class Duo:
         for agent, boundary in self.boundaries.items():
             episode = boundary.environment.status(self.now).id.episode_id
             boundary.gate.apply(
-                EpisodeTold(status=boundary.environment.status(self.now), now=self.now)
+                EpisodeStatusReceived(status=boundary.environment.status(self.now), now=self.now)
             )
             self.world_passes(0.0)
             boundary.gate.apply(

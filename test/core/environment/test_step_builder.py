@@ -21,7 +21,7 @@ from boundary_env_ros.core.records.transition import Kind
 from support.core_world import step_id, Timepiece
 from support.episode_world import EpisodeWorld, NEAR_GOAL
 
-UNHEARD = (
+NOT_CONSIDERED = (
     Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE,
     Reason.OUT_OF_ORDER,
 )  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_step_is_answered_whenever_the_policy_acted(decisions: list[GateDecisi
         assert best is (good or acted)[-1]
 
 
-@pytest.mark.parametrize('reason', UNHEARD)
+@pytest.mark.parametrize('reason', NOT_CONSIDERED)
 def test_a_request_that_is_not_the_holders_next_is_no_action(reason: Reason) -> None:
     assert not is_on_new_action(decision(Verdict.REJECTED, reason=reason))
 

@@ -14,7 +14,13 @@ import pytest
 from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.gate_events import Arm, EpisodeTold, Measured, Request, WorldMoved
+from boundary_env_ros.core.gate.gate_events import (
+    Arm,
+    EpisodeStatusReceived,
+    Measured,
+    Request,
+    WorldMoved,
+)
 from boundary_env_ros.core.records.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.records.parts import Pacing
@@ -471,7 +477,9 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
 
     def say(state: EpisodeState) -> None:
         gate.apply(
-            EpisodeTold(status=status(state, time.now, pacing=Pacing.LOCKSTEP), now=time.now)
+            EpisodeStatusReceived(
+                status=status(state, time.now, pacing=Pacing.LOCKSTEP), now=time.now
+            )
         )
 
     say(EpisodeState.RESETTING)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.gate.gate_events import EpisodeTold, Measured
+from boundary_env_ros.core.gate.gate_events import EpisodeStatusReceived, Measured
 from boundary_env_ros.core.records.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import status
@@ -133,7 +133,9 @@ def test_what_the_environment_of_another_agent_says_is_not_heard(bench: Bench) -
     bench.ask(0.05, 0.0)
     other = status(EpisodeState.TRUNCATED, bench.time.now)
     bench.gate.apply(
-        EpisodeTold(status=replace(other, id=replace(other.id, agent='other')), now=bench.time.now)
+        EpisodeStatusReceived(
+            status=replace(other, id=replace(other.id, agent='other')), now=bench.time.now
+        )
     )
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 
@@ -300,7 +302,7 @@ def test_a_lease_of_an_episode_that_was_replaced_is_good_for_nothing(bench: Benc
 def test_an_environment_under_another_contract_is_not_heard() -> None:
     bench = Bench()
     foreign = status(EpisodeState.RESETTING, bench.time.now, digest='sha256:' + '0' * 64)
-    bench.gate.apply(EpisodeTold(status=foreign, now=bench.time.now))
+    bench.gate.apply(EpisodeStatusReceived(status=foreign, now=bench.time.now))
     assert 'announced (expected none,' in bench.refused()
 
 

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.gate.gate_events import Measured, Request, WentOut
+from boundary_env_ros.core.gate.gate_events import CommandPublished, Measured, Request
 from boundary_env_ros.core.records.decision import Reason, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState
 from support.core_world import only, request_for, shipped
@@ -50,7 +50,7 @@ def test_a_command_that_left_late_takes_its_delay_from_the_next() -> None:
     bench = Bench().start()
     cruise(bench, 0.3)
     bench.time.wait(PERIOD / 4)
-    bench.gate.apply(WentOut(now=bench.time.now))
+    bench.gate.apply(CommandPublished(now=bench.time.now))
     bench.witness.out = bench.time.now.steady
     bench.time.wait(PERIOD / 2)
     bench.pulse()

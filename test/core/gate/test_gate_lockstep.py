@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.gate_events import EpisodeTold, Request, WorldMoved
+from boundary_env_ros.core.gate.gate_events import EpisodeStatusReceived, Request, WorldMoved
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -391,7 +391,7 @@ def second_step(bench: LockstepBench, state: EpisodeState) -> tuple[GateDecision
     bench.step = 1
     bench.advance()
     return bench.gate.apply(
-        EpisodeTold(status=status(state, bench.time.now, step=1), now=bench.time.now)
+        EpisodeStatusReceived(status=status(state, bench.time.now, step=1), now=bench.time.now)
     )
 
 

@@ -91,7 +91,7 @@ class GateMachine(RuleBasedStateMachine):
     def bench_is_set_up(self, running: bool) -> None:
         self.bench = Bench(self.contract)
         self.episodes = 0
-        self.heard_environment: int | None = None
+        self.status_received: int | None = None
         self.heard_scan: int | None = None
         self.heard_held: int | None = None
         self.heard_request: int | None = None
@@ -187,13 +187,13 @@ class GateMachine(RuleBasedStateMachine):
         self.bench.pulse()
         self.heard_scan = self.heard_held = self.bench.time.steady
         if self.bench.state is not EpisodeState.IDLE:
-            self.heard_environment = self.bench.time.steady
+            self.status_received = self.bench.time.steady
 
     # The environment -----------------------------------------------------------------------------
 
     def _say(self, state: EpisodeState, episode: str | None = None) -> None:
         self.bench.say(state, episode)
-        self.heard_environment = self.bench.time.steady
+        self.status_received = self.bench.time.steady
         if self.bench.witness.running:
             self.heard_request = self.bench.time.steady
 
@@ -312,7 +312,7 @@ class GateMachine(RuleBasedStateMachine):
 
         must_stop = (
             self.bench.witness.latched
-            or silent(self.heard_environment, safety.environment_timeout)
+            or silent(self.status_received, safety.environment_timeout)
             or silent(self.heard_scan, safety.sensor_timeout)
             or silent(self._heard_policy(), safety.command_timeout)
             or (bool(self.bench.held_by) and silent(self.heard_held, self._oldest()))

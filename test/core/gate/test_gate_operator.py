@@ -13,7 +13,7 @@ import pytest
 from test_gate_lockstep import LockstepBench
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.gate_events import EpisodeTold, Measured, Request
+from boundary_env_ros.core.gate.gate_events import EpisodeStatusReceived, Measured, Request
 from boundary_env_ros.core.records.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.records.parts import Pacing
@@ -423,7 +423,7 @@ def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
     seen = bench.advance()
     bench.operate(-0.1, 0.0, ago=0.0)
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=1)
-    told = EpisodeTold(status=said, now=bench.time.now)
+    told = EpisodeStatusReceived(status=said, now=bench.time.now)
     by_hand, refused = (*seen, *bench._see(bench.gate.apply(told)))
     assert by_hand.trigger is Trigger.OPERATOR
     assert (refused.trigger, reasons(refused)) == (Trigger.CHUNK, {Reason.OPERATOR})
@@ -431,7 +431,7 @@ def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
     bench.step = 2
     bench.advance()
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=2)
-    assert bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)) == ()
+    assert bench.gate.apply(EpisodeStatusReceived(status=said, now=bench.time.now)) == ()
     bench.run_again()
 
 

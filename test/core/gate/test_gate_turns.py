@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from test_gate_lockstep import CONTRACT, LockstepBench
 
-from boundary_env_ros.core.gate.gate_events import EpisodeTold
+from boundary_env_ros.core.gate.gate_events import EpisodeStatusReceived
 from boundary_env_ros.core.gate.rules.agent_order import HELD
 from boundary_env_ros.core.records.decision import (
     GateDecision,
@@ -40,7 +40,10 @@ class TurnBench(LockstepBench):
         seen = self.advance()
         self.time.wait(0.01)
         said = status(EpisodeState.RUNNING, self.time.now, episode=self.episode, step=self.step)
-        return [*seen, *self._see(self.gate.apply(EpisodeTold(status=said, now=self.time.now)))]
+        return [
+            *seen,
+            *self._see(self.gate.apply(EpisodeStatusReceived(status=said, now=self.time.now))),
+        ]
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ def test_before_its_agent_has_asked_for_anything_it_holds_what_is_safe() -> None
     bench.arm()
     bench.advance()
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode)
-    held = only(bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)))
+    held = only(bench.gate.apply(EpisodeStatusReceived(status=said, now=bench.time.now)))
     assert (held.verdict, held.command, held.inputs.seeded) == (Verdict.HELD, (0.0, 0.0), True)
 
 
@@ -116,7 +119,7 @@ def test_in_realtime_the_turn_is_that_of_the_step_which_goes_on() -> None:
 
     def ask(named: int, *, closed: int, ago: float) -> GateDecision:
         said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=closed)
-        bench.gate.apply(EpisodeTold(status=said, now=bench.time.now))
+        bench.gate.apply(EpisodeStatusReceived(status=said, now=bench.time.now))
         bench.time.wait(ago)
         bench.sense()
         return only(bench.send((0.05, 0.0), step=named))

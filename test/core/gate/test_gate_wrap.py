@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.measured import kept_of
+from boundary_env_ros.core.gate.rules.measured import resumed_from
 from boundary_env_ros.core.gate.rules.rotation import nearer_sign
 from boundary_env_ros.core.records.decision import Trigger, Verdict
 from boundary_env_ros.core.vectors import Vector
@@ -124,7 +124,7 @@ def test_a_reading_a_turn_further_on_is_no_departure(commanded: float, turns: in
     told = (commanded, 0.0)
     measured = (commanded + turns * math.tau, 1.0)  # the lift departs
     assert nearer_sign(LIMITS, measured, told)[0] == pytest.approx(commanded, abs=1e-12)
-    assert kept_of(WATCHED, told, measured) == pytest.approx((commanded, 1.0), abs=1e-12)
+    assert resumed_from(WATCHED, told, measured) == pytest.approx((commanded, 1.0), abs=1e-12)
 
 
 def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew() -> None:

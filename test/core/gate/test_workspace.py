@@ -16,7 +16,7 @@ import pytest
 from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
+from boundary_env_ros.core.gate.rules.pending_motion import pending_motion, Recent
 from boundary_env_ros.core.gate.rules.workspace import Workspace
 from boundary_env_ros.core.records.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.vectors import Vector
@@ -457,23 +457,23 @@ def test_in_lockstep_a_command_is_in_force_for_a_period() -> None:
 
 
 def test_what_was_sent_acts_until_the_next_does_and_is_braked_then() -> None:
-    found = under_way(((1.0, 0.8), (0.1, 0.2)), age=0.2, delay=0.3, braking=1.0)
+    found = pending_motion(((1.0, 0.8), (0.1, 0.2)), age=0.2, delay=0.3, braking=1.0)
     # 0.8 m/s from 0.2 s ago until 0.2 s from now, less by 0.1 m/s at the end of the delay.
-    assert found.way == pytest.approx(0.8 * 0.4 + 0.1 * 0.75)
+    assert found.distance == pytest.approx(0.8 * 0.4 + 0.1 * 0.75)
     assert found.speed == pytest.approx(0.7)
     assert found.last == 0.2
 
 
 def test_a_faster_command_may_act_at_any_time_until_the_delay_is_over() -> None:
-    found = under_way(((1.0, 0.2),), age=0.0, delay=0.3, braking=1.0)
-    assert found.way == pytest.approx(0.2 * 0.3)
+    found = pending_motion(((1.0, 0.2),), age=0.0, delay=0.3, braking=1.0)
+    assert found.distance == pytest.approx(0.2 * 0.3)
     # At once, for all of the delay; and it is braked when the hold is over.
     assert found.needs(0.5, hold=0.0) == pytest.approx(0.5 * 0.3 + 0.5**2 / 2.0)
 
 
 def test_what_goes_the_other_way_is_not_under_way() -> None:
-    found = under_way(((1.0, -0.8), (0.1, -0.2)), age=0.2, delay=0.3, braking=1.0)
-    assert (found.way, found.speed, found.last) == (0.0, 0.0, 0.0)
+    found = pending_motion(((1.0, -0.8), (0.1, -0.2)), age=0.2, delay=0.3, braking=1.0)
+    assert (found.distance, found.speed, found.last) == (0.0, 0.0, 0.0)
     assert found.needs(-0.5, hold=1.0) == 0.0
 
 
@@ -496,7 +496,7 @@ def test_more_speed_never_needs_less_way(
     one: float,
     other: float,
 ) -> None:
-    found = under_way(
+    found = pending_motion(
         tuple(sorted(sent, reverse=True, key=lambda item: item[0])),
         age=age,
         delay=delay,
@@ -543,7 +543,7 @@ def test_a_repeated_step_is_remembered_by_its_extremes(
     for dimension in (0, 1):
         for sign in (1.0, -1.0):
             kept, all_of_it = (
-                under_way(
+                pending_motion(
                     tuple(((now - at) / 1e9, sign * command[dimension]) for at, command in each),
                     age=age,
                     delay=delay,

@@ -16,7 +16,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Points
-from boundary_env_ros.core.sources.point_cloud import evenly_taken
+from boundary_env_ros.core.sources.point_cloud import evenly_spaced
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.errors import RecordError
 from support.core_world import Message, stamped
@@ -69,7 +69,7 @@ def cloud(
 
 def taken(message: Message, count: int, *channels: str, pad: float = -1.0) -> tuple[Any, float]:
     source = Points(count=count, channels=channels, pad=(pad,) * len(channels))
-    values, fraction = evenly_taken(message, source)
+    values, fraction = evenly_spaced(message, source)
     return np.reshape(values, (count, len(channels))).tolist(), fraction
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boundary_env_ros.core.sources.transforms import KEEP, TransformBuffer, TransformLink
+from boundary_env_ros.core.sources.transforms import CACHE_TIME, TransformBuffer, TransformLink
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 
@@ -47,9 +47,9 @@ def message(
 def buffer(*messages: Any, static: tuple[Any, ...] = ()) -> TransformBuffer:
     made = TransformBuffer()
     for each in messages:
-        made.take(each, static=False)
+        made.add(each, static=False)
     for each in static:
-        made.take(each, static=True)
+        made.add(each, static=True)
     return made
 
 
@@ -92,7 +92,7 @@ def test_the_newest_pose_is_that_of_the_newest_instant_that_all_moving_links_hav
     link = tree.look_up('map', 'arm')
     assert (link.stamp, link.translation) == (200, pytest.approx((0.5, 1.0, 0.0)))
     # The root's own way does not matter for two frames below it.
-    tree.take(message('cart', 'arm', (0.0, 2.0, 0.0), stamp=900), static=False)
+    tree.add(message('cart', 'arm', (0.0, 2.0, 0.0), stamp=900), static=False)
     assert tree.look_up('cart', 'arm').stamp == 900
 
 
@@ -115,20 +115,20 @@ def test_samples_may_come_out_of_order_and_the_last_word_on_an_instant_counts() 
 def test_memory_is_bounded_whatever_comes() -> None:
     many = TransformBuffer()
     for i in range(25_000):
-        many.take(message('map', 'base', stamp=NANOSECONDS + i), static=False)
+        many.add(message('map', 'base', stamp=NANOSECONDS + i), static=False)
     assert len(many._moving['base']) <= 20_000
     assert many.look_up('map', 'base').stamp == NANOSECONDS + 24_999
     with pytest.raises(RecordError, match='at most 4096 frames'):
         for i in range(5_000):
-            many.take(message('map', f'frame_{i}'), static=bool(i % 2))
+            many.add(message('map', f'frame_{i}'), static=bool(i % 2))
 
 
 def test_nothing_is_kept_for_ever_and_a_clock_that_was_set_back_begins_anew() -> None:
     tree = buffer(*(message('map', 'cart', stamp=n * NANOSECONDS) for n in range(1, 60)))
     with pytest.raises(RecordError, match='Nothing is extrapolated'):
         tree.look_up('map', 'cart', 30 * NANOSECONDS)
-    tree.look_up('map', 'cart', 59 * NANOSECONDS - KEEP)
-    tree.take(message('map', 'cart', (7.0, 0.0, 0.0), stamp=NANOSECONDS), static=False)
+    tree.look_up('map', 'cart', 59 * NANOSECONDS - CACHE_TIME)
+    tree.add(message('map', 'cart', (7.0, 0.0, 0.0), stamp=NANOSECONDS), static=False)
     assert tree.look_up('map', 'cart').translation == (7.0, 0.0, 0.0)
 
 
@@ -177,7 +177,7 @@ def test_a_transform_that_cannot_be_used_is_refused_and_the_others_of_its_messag
     tree = TransformBuffer()
     both = Plain(transforms=[*bad.transforms, *message('map', 'board').transforms])
     with pytest.raises(RecordError, match=says):
-        tree.take(both, static=False)
+        tree.add(both, static=False)
     tree.look_up('map', 'board')
     with pytest.raises(RecordError, match='Unknown frame'):
         tree.look_up('map', 'cart')

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import math
-from typing import Any
 
 from boundary_env_ros.core.contract.safety import Operator
+from boundary_env_ros.core.gate.rule_output import Cause
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -25,7 +25,7 @@ from boundary_env_ros.core.timebase import age_of, ClockReading, elapsed
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
-#: How far the sequence of a request may be ahead of the last that was heard; others got lost.
+#: How far the sequence of a request may be ahead of the last that was accepted; others got lost.
 MOST_SKIPPED = 1000
 
 
@@ -33,13 +33,29 @@ MOST_SKIPPED = 1000
 DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
 
 #: Rules that refuse a request before it counts as one of the holder of the lease.
-_OF_STRANGERS = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOCUMENT})
+_OF_UNAUTHORIZED = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOCUMENT})
 
 #: Rules by which the number of a request is not used up.
-_UNUSED = _OF_STRANGERS | {'age', DOCUMENT_RATE}
+_UNUSED = _OF_UNAUTHORIZED | {'age', DOCUMENT_RATE}
+
+#: Why a request is not one of the holder of the lease, in the order in which it is asked.
+WRONG_DIGEST = Cause('authority', Reason.WRONG_DIGEST, Verdict.REJECTED)
+WRONG_AGENT = Cause('authority', Reason.WRONG_AGENT, Verdict.REJECTED)
+NOT_ARMED = Cause('authority', Reason.NOT_ARMED, Verdict.REJECTED)
+WRONG_EPISODE = Cause('authority', Reason.WRONG_EPISODE, Verdict.REJECTED)
+WRONG_LEASE = Cause('authority', Reason.WRONG_LEASE, Verdict.REJECTED)
+OUT_OF_ORDER = Cause('authority', Reason.OUT_OF_ORDER, Verdict.REJECTED)
+AUTHORITY = WRONG_DIGEST, WRONG_AGENT, NOT_ARMED, WRONG_EPISODE, WRONG_LEASE, OUT_OF_ORDER
+#: Why it is no action.
+WRONG_SHAPE = Cause('well_formed', Reason.WRONG_SHAPE, Verdict.REJECTED)
+NOT_FINITE = Cause('well_formed', Reason.NOT_FINITE, Verdict.REJECTED, anomaly='not_finite')
+#: Why it is one, but not now.
+SENSORS_MISSING = Cause('sensors', Reason.OBSERVATION_TIMEOUT, Verdict.REJECTED)
+TELEOPERATED = Cause('operator', Reason.OPERATOR, Verdict.REJECTED)
+TOO_OLD = Cause('age', Reason.ACTION_TOO_OLD, Verdict.REJECTED)
 
 #: What the operator's switch reads at least while it is held.
-HELD = 0.5
+SWITCH_THRESHOLD = 0.5
 
 #: The last step that a message can number.
 LAST_STEP = 2**64 - 1
@@ -48,14 +64,14 @@ LAST_STEP = 2**64 - 1
 @frozen
 class Lease:
     """
-    The right to be heard, for one client in one episode.
+    The right to command, for one client in one episode.
 
     Attributes
     ----------
     lease_id, holder, episode_id
         Whose it is, and for what.
     last_sequence
-        Sequence of the last request that was heard.
+        Sequence of the last request that was accepted.
     last_step
         The last step that was acted on.
 
@@ -84,16 +100,13 @@ def well_formed(
         How many it claims to be, and how many the contract allows.
 
     """
-    name = 'well_formed'
     if not 1 <= horizon <= most:
-        numbers = {'value': float(horizon), 'limit': float(most)}
-        return (rejected(name, Reason.WRONG_SHAPE, unit='steps', **numbers),)
+        return (WRONG_SHAPE.result(value=float(horizon), limit=float(most), unit='steps'),)
     size *= horizon
     if len(action) != size:
-        numbers = {'value': float(len(action)), 'limit': float(size)}
-        return (rejected(name, Reason.WRONG_SHAPE, unit='values', **numbers),)
+        return (WRONG_SHAPE.result(value=float(len(action)), limit=float(size), unit='values'),)
     return tuple(
-        rejected(name, Reason.NOT_FINITE, dimension=index % (size // horizon))
+        NOT_FINITE.result(dimension=index % (size // horizon))
         for index, value in enumerate(action)
         if not math.isfinite(value)
     )
@@ -104,8 +117,7 @@ def numbered(request: ActionRequest) -> tuple[RuleResult, ...]:
     last = request.id.step + request.horizon - 1
     if last <= LAST_STEP:
         return ()
-    numbers = {'value': float(last), 'limit': float(LAST_STEP)}
-    return (rejected('well_formed', Reason.WRONG_SHAPE, unit='steps', **numbers),)
+    return (WRONG_SHAPE.result(value=float(last), limit=float(LAST_STEP), unit='steps'),)
 
 
 def authority(
@@ -118,25 +130,26 @@ def authority(
     Nor may it leap: after one request with an absurd number no other would be accepted.
     """
     if request.id.digest != digest:
-        return (rejected('authority', Reason.WRONG_DIGEST),)
+        return (WRONG_DIGEST.result(),)
     if request.id.agent != agent:
-        return (rejected('authority', Reason.WRONG_AGENT),)
+        return (WRONG_AGENT.result(),)
     if not (inputs.armed and inputs.running):
         return not_armed()
     if request.id.episode_id != inputs.lease_episode:
-        return (rejected('authority', Reason.WRONG_EPISODE),)
+        return (WRONG_EPISODE.result(),)
     if request.lease_id != inputs.lease_id:
-        return (rejected('authority', Reason.WRONG_LEASE),)
+        return (WRONG_LEASE.result(),)
     if 0 < request.sequence - inputs.last_sequence <= MOST_SKIPPED:
         return ()
-    numbers = {'value': float(request.sequence), 'limit': float(inputs.last_sequence + 1)}
-    return (rejected('authority', Reason.OUT_OF_ORDER, **numbers),)
+    expected = inputs.last_sequence + 1
+    return (OUT_OF_ORDER.result(value=float(request.sequence), limit=float(expected)),)
 
 
 def not_accepted(results: Iterable[RuleResult]) -> bool:
     """Return whether a request is refused as none of the holder of the lease, in its turn."""
     return any(
-        result.outcome is Verdict.REJECTED and result.rule in _OF_STRANGERS for result in results
+        result.outcome is Verdict.REJECTED and result.rule in _OF_UNAUTHORIZED
+        for result in results
     )
 
 
@@ -151,8 +164,8 @@ def repeated_step(request: ActionRequest, last_step: int) -> tuple[RuleResult, .
     """Refuse an action for a step that was acted on: in lockstep each step is one period."""
     if request.id.step > last_step:
         return ()
-    numbers = {'value': float(request.id.step), 'limit': float(last_step + 1)}
-    return (rejected('authority', Reason.OUT_OF_ORDER, unit='step', **numbers),)
+    step, expected = float(request.id.step), float(last_step + 1)
+    return (OUT_OF_ORDER.result(value=step, limit=expected, unit='step'),)
 
 
 def latency(request: ActionRequest, received: ClockReading, *, lockstep: bool) -> float | None:
@@ -174,7 +187,7 @@ def switch_held(operator: Operator, measurements: Iterable[Measurement]) -> bool
         found is not None
         and bool(found.values)
         and is_fresh(found.age, operator.timeout)
-        and found.values[-1] >= HELD
+        and found.values[-1] >= SWITCH_THRESHOLD
     )
 
 
@@ -186,24 +199,19 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     """
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
-    return (rejected('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
+    return (TOO_OLD.result(value=observation_age, limit=limit, unit='s'),)
 
 
-def never_came(deadline: float) -> tuple[RuleResult, ...]:
+def sensors_missing(deadline: float) -> tuple[RuleResult, ...]:
     """Refuse a request whose sensors did not come within a deadline, s (lockstep)."""
-    return (rejected('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
+    return (SENSORS_MISSING.result(limit=deadline, unit='s'),)
 
 
 def not_armed() -> tuple[RuleResult, ...]:
     """Refuse every request while no client may make one."""
-    return (rejected('authority', Reason.NOT_ARMED),)
+    return (NOT_ARMED.result(),)
 
 
 def precedence(*, teleoperated: bool) -> tuple[RuleResult, ...]:
     """Refuse the policy while an operator goes before it."""
-    return (rejected('operator', Reason.OPERATOR),) if teleoperated else ()
-
-
-def rejected(rule: str, reason: Reason, **numbers: Any) -> RuleResult:
-    """Return what a rule says that refuses something; the numbers are those of its result."""
-    return RuleResult(rule=rule, outcome=Verdict.REJECTED, reason=reason, **numbers)
+    return (TELEOPERATED.result(),) if teleoperated else ()

@@ -1,14 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is: out of it nothing is heard, and while the others act the robot is held."""
+"""Whose turn it is: out of it requests are refused, and while the others act the robot is held."""
 
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rule_output import Cause
-from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.records.decision import GateDecision, Reason, RuleResult, TURN, Verdict
 
+#: Why a request is refused: it is for a step of another, or for none that goes on.
+OUT_OF_TURN = Cause(TURN, Reason.OUT_OF_ORDER, Verdict.REJECTED)
 #: Why the gate decides in lockstep without a request: the step is the turn of another.
 TURN_OF_ANOTHER = Cause(TURN, Reason.REPUBLISHED, Verdict.HELD)
 HELD = TURN_OF_ANOTHER.result()
@@ -22,8 +23,7 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
     if contract.has_turn(agent, step):
         return ()
     due = next(i for i in range(len(contract.agent_order)) if contract.has_turn(agent, step + i))
-    numbers = {'value': float(step), 'limit': float(step + due)}
-    return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)
+    return (OUT_OF_TURN.result(value=float(step), limit=float(step + due), unit='step'),)
 
 
 def out_of_time(step: int, closed: int, ahead: int = 1) -> tuple[RuleResult, ...]:
@@ -41,8 +41,7 @@ def out_of_time(step: int, closed: int, ahead: int = 1) -> tuple[RuleResult, ...
     """
     if closed < step <= closed + ahead:
         return ()
-    numbers = {'value': float(step), 'limit': float(closed + 1)}
-    return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)
+    return (OUT_OF_TURN.result(value=float(step), limit=float(closed + 1), unit='step'),)
 
 
 def intervenes(decision: GateDecision) -> bool:

@@ -3,40 +3,21 @@
 """
 Why any rule of the gate steps in: every cause there is, in the order in which rules are asked.
 
-The page of the reasons, sentences and reports go by this list. Those of a rule that may stop the
-robot stand in its file; admission, the limits on motion and the timer are one engine each.
+The page of the reasons, sentences and reports go by this list; each is defined with its rule.
 """
 
 from __future__ import annotations
 
 from boundary_env_ros.core.gate.rule_output import BEYOND, Cause, NO_ROTATION, ON_MOTION
-from boundary_env_ros.core.gate.rules.agent_order import TURN_BESIDE_A_STOP, TURN_OF_ANOTHER
-from boundary_env_ros.core.gate.rules.evaluate import AGAIN, BY_HAND, LATE, PROBED
+from boundary_env_ros.core.gate.rules import admission, agent_order, document_rules, evaluate
 from boundary_env_ros.core.gate.rules.stopping import RULES
-from boundary_env_ros.core.records.decision import Reason, RuleResult, Verdict
-
-
-def _causes(outcome: Verdict, **reasons: tuple[Reason, ...]) -> tuple[Cause, ...]:
-    return tuple(Cause(rule, one, outcome) for rule, some in reasons.items() for one in some)
-
+from boundary_env_ros.core.records.decision import RuleResult
 
 CAUSES: tuple[Cause, ...] = (
     # Is the request valid?
-    *_causes(
-        Verdict.REJECTED,
-        authority=(
-            Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.NOT_ARMED, Reason.WRONG_EPISODE,
-            Reason.WRONG_LEASE, Reason.OUT_OF_ORDER,
-        ),
-        well_formed=(Reason.WRONG_SHAPE,),
-    ),
-    Cause('well_formed', Reason.NOT_FINITE, Verdict.REJECTED, anomaly='not_finite'),
-    *_causes(
-        Verdict.REJECTED,
-        turn=(Reason.OUT_OF_ORDER,), document=(Reason.WRONG_SHAPE, Reason.OUT_OF_BOUNDS),
-        sensors=(Reason.OBSERVATION_TIMEOUT,), operator=(Reason.OPERATOR,),
-        age=(Reason.ACTION_TOO_OLD,), document_rate=(Reason.RATE_LIMIT,),
-    ),
+    *admission.AUTHORITY, admission.WRONG_SHAPE, admission.NOT_FINITE, agent_order.OUT_OF_TURN,
+    document_rules.NO_DOCUMENT, document_rules.WRONG_TYPE, admission.SENSORS_MISSING,
+    admission.TELEOPERATED, admission.TOO_OLD, document_rules.TOO_OFTEN,
     # Must the robot stop? What must be taken from the command for it not to?
     *(cause for rule in RULES for cause in rule.causes),
     # Is it a command?
@@ -44,7 +25,8 @@ CAUSES: tuple[Cause, ...] = (
     # What may be published of it?
     *ON_MOTION,
     # What is sent that nobody asked for, or not now.
-    LATE, AGAIN, TURN_OF_ANOTHER, TURN_BESIDE_A_STOP, BY_HAND, PROBED,
+    evaluate.LATE, evaluate.AGAIN, agent_order.TURN_OF_ANOTHER, agent_order.TURN_BESIDE_A_STOP,
+    evaluate.BY_HAND, evaluate.PROBED,
 )  # fmt: skip
 
 _KNOWN = {(cause.rule, cause.reason, cause.outcome): cause for cause in CAUSES}

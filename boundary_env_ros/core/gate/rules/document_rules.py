@@ -9,7 +9,8 @@ from functools import lru_cache
 import math
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.rules.admission import DOCUMENT, DOCUMENT_RATE, rejected
+from boundary_env_ros.core.gate.rule_output import Cause
+from boundary_env_ros.core.gate.rules.admission import DOCUMENT, DOCUMENT_RATE
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -22,6 +23,11 @@ from boundary_env_ros.core.records.decision import (
 from boundary_env_ros.core.sources.json_documents import checker, Json, read, text_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RecordError
+
+#: Why documents are refused.
+NO_DOCUMENT = Cause(DOCUMENT, Reason.WRONG_SHAPE, Verdict.REJECTED)
+WRONG_TYPE = Cause(DOCUMENT, Reason.OUT_OF_BOUNDS, Verdict.REJECTED)
+TOO_OFTEN = Cause(DOCUMENT_RATE, Reason.RATE_LIMIT, Verdict.REJECTED)
 
 #: When a group was sent a document last: episode, step, and steady time, ns.
 Sent = tuple[str, int, int]
@@ -65,33 +71,33 @@ class DocumentRules:
 
     def refusals(self, request: ActionRequest) -> tuple[RuleResult, ...]:
         """Refuse documents that the contract does not know, or whose schema they do not fit."""
-        reason, _ = self._fault(request)
-        return () if reason is None else (rejected(DOCUMENT, reason),)
+        cause, _ = self._fault(request)
+        return () if cause is None else (cause.result(),)
 
     def fault(self, request: ActionRequest) -> str:
         """Return which document of a request is wrong, where, and why; empty: none is."""
         return self._fault(request)[1]
 
-    def _fault(self, request: ActionRequest) -> tuple[Reason | None, str]:
+    def _fault(self, request: ActionRequest) -> tuple[Cause | None, str]:
         try:
             payload = _sent(request.payload)
         except RecordError as error:
-            return Reason.WRONG_SHAPE, str(error)
+            return NO_DOCUMENT, str(error)
         if not isinstance(payload, dict) or request.horizon != 1:
-            return Reason.WRONG_SHAPE, 'Expected an object with a document for each group.'
+            return NO_DOCUMENT, 'Expected an object with a document for each group.'
         for name, document in payload.items():
             group = self._groups.get(name)
             if group is None:
                 known = ', '.join(self._groups) or 'none'
-                return Reason.WRONG_SHAPE, f'Unknown group (expected {known}, got {name!r}).'
+                return NO_DOCUMENT, f'Unknown group (expected {known}, got {name!r}).'
             kind = document.get('type') if isinstance(document, dict) else None
             if group.types and kind not in group.types:
                 allowed = ', '.join(group.types)
-                return Reason.OUT_OF_BOUNDS, f'{name}.type: expected {allowed}, got {kind!r}.'
+                return WRONG_TYPE, f'{name}.type: expected {allowed}, got {kind!r}.'
             why = self._faults[name](document)
             if why:
-                return Reason.WRONG_SHAPE, f'{name}: {why}.'
-        return (None, '') if self._groups else (Reason.WRONG_SHAPE, 'Expected no documents.')
+                return NO_DOCUMENT, f'{name}: {why}.'
+        return (None, '') if self._groups else (NO_DOCUMENT, 'Expected no documents.')
 
     def too_often(self, inputs: RuleInput, request: ActionRequest) -> tuple[RuleResult, ...]:
         """Refuse documents that come sooner after the last than the contract allows."""
@@ -102,9 +108,7 @@ class DocumentRules:
             since = sent.get(name, 0.0)
             # In lockstep it is a whole number of periods, which a product of floats is not.
             if since < least - 1e-9:
-                return (
-                    rejected(DOCUMENT_RATE, Reason.RATE_LIMIT, value=since, limit=least, unit='s'),
-                )
+                return (TOO_OFTEN.result(value=since, limit=least, unit='s'),)
         return ()
 
     def since(

@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import brake_to, follow, rest, start_anew
-from boundary_env_ros.core.gate.rules.rotation import normalise, refuse_what_is_none
+from boundary_env_ros.core.gate.rules.rotation import normalise, refuse_invalid
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.stopping import LIMITING, stops
 from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
@@ -60,7 +60,7 @@ def rule(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> RuleOutput
         return _stopped(limits, inputs, command or (), results)
     refused = tuple(r for r in translated if r.outcome is Verdict.REJECTED)
     if command is not None:
-        refused += _beyond(limits, inputs, command) + refuse_what_is_none(limits, command)
+        refused += _beyond(limits, inputs, command) + refuse_invalid(limits, command)
     if refused or command is None:
         return RuleOutput(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
     because = _BESIDES.get(inputs.trigger, translated)
@@ -149,7 +149,7 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
     for i, value in enumerate(command):
         low, high = limits.declared[i]
         if limits.reject_beyond[i] and not low <= value <= high:
-            least, most = limits.room(i, inputs.previous_command)
+            least, most = limits.bounds_at(i, inputs.previous_command)
             if not least <= value <= most:
                 bound = low if value < low else high
                 results.append(BEYOND.result('', value, bound, limits.unit[i], i, value))
@@ -157,7 +157,7 @@ def _beyond(limits: Limits, inputs: RuleInput, command: Vector) -> tuple[RuleRes
 
 
 def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:
-    """Return as much of a wanted command as may be published, and why after what else is told."""
+    """Return as much of a wanted command as may be published, and why after the other reasons."""
     shaped = LimitedCommand(wanted)
     _bounds(limits, inputs.previous_command, shaped)
     normalise(limits, shaped)
@@ -179,7 +179,7 @@ def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = 
 def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> None:
     for i in limits.bounded:
         value = shaped.values[i]
-        low, high = limits.room(i, previous)
+        low, high = limits.bounds_at(i, previous)
         bound = min(max(value, low), high)
         if bound != value:
             shaped.limit(BOUNDS, i, bound, value, bound, limits.unit[i])

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from boundary_env_ros.core.contract.grammar import PATH, TYPE
 from boundary_env_ros.core.contract.key import Key
 from boundary_env_ros.core.contract.paths import Message
-from boundary_env_ros.core.contract.problem_text import Fault, said
+from boundary_env_ros.core.contract.problem_text import Fault, Text
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import OF_VALUE, Paths
 from boundary_env_ros.core.gate.rule_output import Cause
@@ -74,7 +74,7 @@ class Interlock(SensorRule):
     def faults(self) -> Iterator[Fault]:
         """Yield a range that bounds nothing, or that nothing is in."""
         if self.low is None and self.high is None:
-            yield ('low',), '`low`, `high` or both', said('neither')
+            yield ('low',), '`low`, `high` or both', Text('neither')
         elif self.low is not None and self.high is not None and self.low > self.high:
             yield ('high',), f'a value not below low ({self.low:g})', self.high
 

@@ -17,10 +17,10 @@ from boundary_env_ros.core.gate.rules.admission import (
     age,
     authority,
     latency,
-    never_came,
     numbered,
     precedence,
     repeated_step,
+    sensors_missing,
     switch_held,
     well_formed,
 )
@@ -121,7 +121,7 @@ class Judge:
             or numbered(request)
             or self._out_of_step(agent, inputs, request)
             or (self.documents.refusals(request) if request.payload else ())
-            or (never_came(contract.lockstep_deadline) if late else ())
+            or (sensors_missing(contract.lockstep_deadline) if late else ())
             or self._overridden(inputs)
             or age(
                 latency(request, received, lockstep=self._lockstep),

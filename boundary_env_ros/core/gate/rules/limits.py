@@ -91,7 +91,7 @@ class Limits:
 
     Attributes
     ----------
-    said, kinds
+    sensor_rules, kinds
         What the contract says to the rules with a sensor of their own, and to which of them.
     needs
         By name, every input that the rules or the seeding of the limits go by.
@@ -135,7 +135,9 @@ class Limits:
             self.safety = replace(contract.safety, command_timeout=command_timeout)
         self.needs = _needs(contract)
         self.kinds = frozenset(map(type, contract.safety.rules))
-        self.said: Mapping[type, tuple[Any, ...]] = {k: contract.safety.of(k) for k in self.kinds}
+        self.sensor_rules: Mapping[type, tuple[Any, ...]] = {
+            kind: contract.safety.of(kind) for kind in self.kinds
+        }
         self.names, self.unit = contract.command_dimensions, contract.command_unit
         self.low = low or contract.flat('low')
         self.high = high or contract.flat('high')
@@ -163,14 +165,14 @@ class Limits:
         )
         turned = {i for rotation in self.rotations for i in rotation.dimensions}
         self.bounded = tuple(i for i in range(len(self.low)) if i not in turned)
-        looks = not self.lockstep and any(g.max_tracking_error for g in groups)
-        self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
+        checked = not self.lockstep and any(g.max_tracking_error for g in groups)
+        self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if checked)
         self.profile: MotionLimits | None
         self.plan()
 
     def of(self, rule: type[T]) -> tuple[T, ...]:
         """Return what the contract says to a rule with a sensor."""
-        return self.said.get(rule, ())
+        return self.sensor_rules.get(rule, ())
 
     def plan(self) -> None:
         """Set which dimensions follow a profile, and that."""
@@ -185,7 +187,7 @@ class Limits:
             limits = (low, high, self.rate, self.acceleration, self.jerk)
             self.profile = MotionLimits(*(tuple(v[i] for i in self.profiled) for v in limits))
 
-    def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
+    def bounds_at(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """
         Return the least and the greatest value that a dimension may be sent to.
 

@@ -11,7 +11,7 @@ from boundary_env_ros.core.gate.rules.rule import Rule
 from boundary_env_ros.core.records.decision import Reason, RuleInput, RuleResult, Trigger
 from boundary_env_ros.core.vectors import Vector
 
-# What the gate was told -----------------------------------------------------------------------
+# What the gate was sent -----------------------------------------------------------------------
 
 _PRESSED = Cause('emergency_stop', Reason.EMERGENCY_STOP, anomaly='emergency_stop')
 # That is declared for the end of every episode.
@@ -61,7 +61,7 @@ CLOCK = Rule(causes=(_CLOCK,), stops=_clock)
 # The others -----------------------------------------------------------------------------------
 
 _FOREIGN = Cause('foreign_publisher', Reason.FOREIGN_PUBLISHER, anomaly='foreign_publisher')
-_GONE = Cause('environment', Reason.ENVIRONMENT_TIMEOUT, anomaly='silence')
+_TIMEOUT = Cause('environment', Reason.ENVIRONMENT_TIMEOUT, anomaly='silence')
 
 
 def _foreign(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleResult, ...]:
@@ -86,11 +86,11 @@ def _environment(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[R
     since, limit = inputs.since_environment, limits.safety.environment_timeout
     if (since is not None and since <= limit) or inputs.deactivated:
         return ()
-    return () if inputs.trigger is Trigger.PROBE else (_GONE.result('', since, limit, 's'),)
+    return () if inputs.trigger is Trigger.PROBE else (_TIMEOUT.result('', since, limit, 's'),)
 
 
 PUBLISHERS = Rule(causes=(_FOREIGN,), stops=_foreign)
-ENVIRONMENT = Rule(causes=(_GONE,), stops=_environment)
+ENVIRONMENT = Rule(causes=(_TIMEOUT,), stops=_environment)
 
 
 # The policy -----------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def _silence(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleR
 def _overruns(limits: Limits, inputs: RuleInput, _: Vector | None) -> tuple[RuleResult, ...]:
     """Stop when too many of the last requests of the policy were over the latency budget."""
     rule, count = limits.safety.overruns, inputs.overruns
-    asks = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)
-    if rule is None or not asks or count <= rule.exceeded:
+    by_policy = inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+    if rule is None or not by_policy or count <= rule.exceeded:
         return ()
     numbers = float(count), float(rule.exceeded), f'of {rule.of} requests'
     return (_SLOW.result('', *numbers),)

@@ -34,11 +34,11 @@ def measured_command(
         there any more, and to send that would move it back.
 
     """
-    measured = known_of(limits, measurements, since)
+    measured = known_state(limits, measurements, since)
     return None if any(map(math.isnan, measured)) else measured
 
 
-def known_of(
+def known_state(
     limits: Limits, measurements: Sequence[Measurement], since: float = math.inf
 ) -> Vector:
     """
@@ -91,7 +91,7 @@ def beside(
     commanded
         The last command.
     known
-        What :func:`known_of` says of the robot since that went out.
+        What :func:`known_state` says of the robot since that went out.
     left
         By dimension, whether its driver brakes by itself.
     to_stop
@@ -107,7 +107,7 @@ def beside(
     return tuple(previous)
 
 
-def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
+def resumed_from(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
     Return where the limits begin again while a command is in force: what the robot does of it.
 
@@ -132,8 +132,8 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
         low, high = sorted((limits.safe[i], commanded[i]))
         kept[i] = min(max(measured[i], low), high)
     return tuple(
-        is_ if gone else was
-        for was, is_, gone in zip(
+        is_ if far else was
+        for was, is_, far in zip(
             commanded, kept, departed(limits, commanded, measured), strict=True
         )
     )
@@ -145,6 +145,6 @@ def departed(limits: Limits, commanded: Vector, measured: Vector) -> tuple[bool,
     found: list[bool] = []
     for group in limits.groups:
         most = group.max_tracking_error or (math.inf,) * group.size
-        gone = [abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)]
-        found += [any(gone)] * group.size
+        far = [abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)]
+        found += [any(far)] * group.size
     return tuple(found)

@@ -94,8 +94,8 @@ def brake_to(limits: Limits, inputs: RuleInput, safe: Vector, because: RuleResul
         if after == safe[i]:
             continue
         if math.isnan(limits.safe[i]):
-            asked = abs(inputs.previous_rate[i]) / max(step, SHORTEST)
-            numbers = after, asked, limits.deceleration[i]
+            requested = abs(inputs.previous_rate[i]) / max(step, SHORTEST)
+            numbers = after, requested, limits.deceleration[i]
             shaped.limit(ACCELERATION, i, *numbers, f'{limits.unit[i]}/s^2')
         else:
             shaped.limit_rate(i, was, after, step, limits.stop[i], limits.unit[i])

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar
 from boundary_env_ros.core.contract.key import DIMENSION, Key
 from boundary_env_ros.core.contract.model import Contract, Interface
 from boundary_env_ros.core.contract.paths import Message
-from boundary_env_ros.core.contract.problem_text import Fault, said
+from boundary_env_ros.core.contract.problem_text import Fault, Text
 from boundary_env_ros.core.contract.safety import Corridor, Safety, Sector, Side
 from boundary_env_ros.core.contract.sources import CLOUD, RANGE, SCAN
 from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
@@ -136,7 +136,7 @@ class Obstacle(SensorRule):
         if fault is not None:
             expected, actual = fault
             name = contract.command_dimensions[self.dimension]
-            yield (*self.path, 'dimension'), expected, said(f'{name}, {actual}')
+            yield (*self.path, 'dimension'), expected, Text(f'{name}, {actual}')
             return
         yield from self.too_slow(contract, *map(contract.flat, ('low', 'high', 'rate')))
 
@@ -178,15 +178,15 @@ def _braking(contract: Contract, rule: Obstacle, fastest: float, rate: float) ->
         return
     slow = min(rule.slow_speed, fastest)
     delay = contract.period + 2.0 * rate / jerk
-    room = rule.slow_distance - rule.stop_distance
+    span = rule.slow_distance - rule.stop_distance
     slowing = f'to slow down from {fastest:g} m/s at `max_acceleration`'
     needed = fastest * delay + max(0.0, fastest**2 - slow**2) / (2.0 * rate)
-    if needed > room + _ROUNDING:
+    if needed > span + _ROUNDING:
         expected = f'at least {_up(rule.stop_distance + needed)} m, {slowing}'
         yield (*rule.path, 'slow_distance'), expected, rule.slow_distance
     # A sensor may be silent for almost its timeout, at the edge of either zone.
     reaction = contract.safety.gate_period + contract.safety.sensor_timeout
-    braked = max(0.0, room - fastest * (reaction + delay))
+    braked = max(0.0, span - fastest * (reaction + delay))
     left = max(slow, math.sqrt(max(0.0, fastest**2 - 2.0 * rate * braked)))
     needed = left * reaction + left**2 / (2.0 * stop)
     if needed > rule.stop_distance + _ROUNDING:

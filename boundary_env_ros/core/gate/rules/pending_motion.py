@@ -4,7 +4,7 @@
 How far a robot may still go: by what was sent before, and by what is sent now.
 
 A measured place is that of some time ago, and a command acts some time from now. In between the
-robot does what it was told before, which the measurement does not show yet. To leave it out is
+robot does what was commanded before, which the measurement does not show yet. To leave it out is
 not safe: a robot that is slowed down by a measured distance alone runs beyond it [1]_.
 
 The robot is taken to act on a command at any time from when it is sent to ``delay`` later, to be
@@ -29,7 +29,7 @@ from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.frozen import frozen
 
 #: How many commands of one instant are kept: the first, the last, and what was between them.
-_AT_ONCE = 4
+_SAME_INSTANT = 4
 
 
 @frozen(kw_only=False)
@@ -54,17 +54,17 @@ class Recent:
         sent = self.sent
         if not sent or sent[-1][1] != command:
             sent = (*sent, (at, command))
-        if len(sent) > _AT_ONCE and sent[-_AT_ONCE - 1][0] == at:
+        if len(sent) > _SAME_INSTANT and sent[-_SAME_INSTANT - 1][0] == at:
             # In lockstep the world stands still however often it is asked for a step. Of what
             # begins and ends at one instant only the extremes of each dimension matter.
-            between = [each for _, each in sent[-_AT_ONCE:-1]]
+            between = [each for _, each in sent[-_SAME_INSTANT:-1]]
             extremes = ((at, tuple(map(most, *between))) for most in (min, max))
-            sent = (*sent[:-_AT_ONCE], *extremes, sent[-1])
+            sent = (*sent[:-_SAME_INSTANT], *extremes, sent[-1])
         oldest = at - round(self.seconds * NANOSECONDS)
-        gone = 0
-        while len(sent) > gone + 1 and sent[gone + 1][0] <= oldest:
-            gone += 1
-        return Recent(self.seconds, sent[gone:])
+        expired = 0
+        while len(sent) > expired + 1 and sent[expired + 1][0] <= oldest:
+            expired += 1
+        return Recent(self.seconds, sent[expired:])
 
     def forgotten(self) -> Recent:
         """Return none of them: the robot does what its driver says."""
@@ -90,7 +90,7 @@ class PendingMotion:
 
     Attributes
     ----------
-    way
+    distance
         How far it may come from when its place was measured to ``delay`` from now, in the unit of
         the place.
     speed
@@ -102,7 +102,7 @@ class PendingMotion:
 
     """
 
-    way: float
+    distance: float
     speed: float
     last: float
     delay: float
@@ -121,15 +121,15 @@ class PendingMotion:
 
         """
         command = max(command, 0.0)
-        way = self.way + self.delay * max(0.0, command - self.last)
+        distance = self.distance + self.delay * max(0.0, command - self.last)
         if command >= self.speed:
-            return way + command * hold + 0.5 * command**2 / self.braking
+            return distance + command * hold + 0.5 * command**2 / self.braking
         slowing = (self.speed - command) / self.braking
-        return way + 0.5 * self.speed**2 / self.braking + command * max(0.0, hold - slowing)
+        return distance + 0.5 * self.speed**2 / self.braking + command * max(0.0, hold - slowing)
 
 
 @lru_cache(maxsize=64)
-def under_way(
+def pending_motion(
     sent: tuple[tuple[float, float], ...], *, age: float, delay: float, braking: float
 ) -> PendingMotion:
     """
@@ -158,13 +158,13 @@ def under_way(
     times = {-age, delay}
     times.update(t for begin, end, _ in spans for t in (begin, end) if -age < t < delay)
     instants = sorted(times)
-    way = 0.0
+    distance = 0.0
     for begin, end in pairwise(instants):
-        held = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
-        way += _way(_left(spans, begin, braking), held, braking, end - begin)
+        commanded = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
+        distance += _distance(_left(spans, begin, braking), commanded, braking, end - begin)
     last = max(sent[-1][1], 0.0) if sent else 0.0
     return PendingMotion(
-        way=way,
+        distance=distance,
         speed=max(last, _left(spans, delay, braking)),
         last=last,
         delay=delay,
@@ -177,7 +177,7 @@ def _left(spans: Sequence[tuple[float, float, float]], time: float, braking: flo
     return max((v - braking * (time - end) for _, end, v in spans if end <= time), default=0.0)
 
 
-def _way(speed: float, least: float, braking: float, duration: float) -> float:
+def _distance(speed: float, least: float, braking: float, duration: float) -> float:
     """Return the way of a speed that is braked, but not below another."""
     if speed <= least:
         return least * duration

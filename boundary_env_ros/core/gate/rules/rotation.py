@@ -30,7 +30,7 @@ NOT_MEANT = 0.01
 AS_GOOD_AS_ONE = 1e-6
 
 
-def refuse_what_is_none(limits: Limits, command: Vector) -> tuple[RuleResult, ...]:
+def refuse_invalid(limits: Limits, command: Vector) -> tuple[RuleResult, ...]:
     """Refuse a command in which four numbers that are to be a unit quaternion are far from one."""
     results = []
     for rotation in limits.rotations:
@@ -56,8 +56,8 @@ def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedComm
         was, wanted = _part(previous, rotation), _part(shaped.values, rotation)
         after = turned(was, wanted, rotation.rate * time_step)
         if after != wanted:
-            asked = angle_between(was, wanted) / max(time_step, 1e-9)
-            _limit(shaped, rotation, after, RATE, asked, rotation.rate, 'rad/s')
+            requested = angle_between(was, wanted) / max(time_step, 1e-9)
+            _limit(shaped, rotation, after, RATE, requested, rotation.rate, 'rad/s')
 
 
 def measured_rotations(limits: Limits, measured: Vector) -> Vector:
@@ -66,7 +66,7 @@ def measured_rotations(limits: Limits, measured: Vector) -> Vector:
 
     NaN for one that is none: from there nothing can be turned.
     """
-    none = {result.dimension for result in refuse_what_is_none(limits, measured)}
+    none = {result.dimension for result in refuse_invalid(limits, measured)}
     values = list(measured)
     for rotation in limits.rotations:
         unknown = rotation.dimensions[0] in none

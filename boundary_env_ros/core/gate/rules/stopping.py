@@ -52,12 +52,12 @@ LIMITING = tuple(rule.limits for rule in RULES if rule.limits)
 
 
 @cache
-def _asked(said: frozenset[type], seen: bool) -> tuple[Rule, ...]:
+def _applicable(kinds: frozenset[type], seen: bool) -> tuple[Rule, ...]:
     """Return the rules that are asked under a contract that says something to some of them."""
     return tuple(
         rule
         for rule in RULES
-        if (seen or not rule.of_world) and (rule.keys is None or rule.keys in said)
+        if (seen or not rule.of_world) and (rule.keys is None or rule.keys in kinds)
     )
 
 
@@ -65,7 +65,7 @@ def stops(limits: Limits, inputs: RuleInput, wanted: Vector | None) -> tuple[Rul
     """Return why the robot must stop, whatever was asked for; empty if it need not."""
     results: list[RuleResult] = []
     seen, by_timer = is_seen(limits, inputs), inputs.trigger is Trigger.TIMER
-    for rule in _asked(limits.kinds, seen):
+    for rule in _applicable(limits.kinds, seen):
         results += rule.stops(limits, inputs, wanted)
     if inputs.stopped and by_timer and not results and seen:
         results.append(STILL_STOPPED.result())

@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract.grammar import TYPE, UNIT
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.model import Contract, Interface
 from boundary_env_ros.core.contract.paths import Message
-from boundary_env_ros.core.contract.problem_text import Fault, Path, said
+from boundary_env_ros.core.contract.problem_text import Fault, Path, Text
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon, Safety
 from boundary_env_ros.core.contract.sources import OF_ADAPTER, Source
 from boundary_env_ros.core.gate.geometry import (
@@ -42,7 +42,7 @@ from boundary_env_ros.core.gate.geometry import (
 from boundary_env_ros.core.gate.rule_output import Cause, LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Need
 from boundary_env_ros.core.gate.rules.motion import limit_change
-from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
+from boundary_env_ros.core.gate.rules.pending_motion import pending_motion, PendingMotion
 from boundary_env_ros.core.gate.rules.rule import (
     Rule,
     safe_in_words,
@@ -193,9 +193,9 @@ class Workspace(SensorRule):
         """Yield what is wrong with what moves it, and with what bounds it."""
         count, margin = len(self.unit), self.margin
         if self.moves is Moves.BODY and count != 3:
-            yield ('fields',), 'three values with `moves: body`: x, y, yaw', said(f'{count}')
+            yield ('fields',), 'three values with `moves: body`: x, y, yaw', Text(f'{count}')
         if self.turn in self.dimensions:
-            yield ('turn',), 'a dimension that is not in `dimensions`', said('one of them')
+            yield ('turn',), 'a dimension that is not in `dimensions`', Text('one of them')
         for index, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if low is not None and high is not None and high - low <= 2.0 * margin:
                 expected = f'more than low ({low:g}) and twice the margin ({margin:g})'
@@ -204,10 +204,10 @@ class Workspace(SensorRule):
         areas += [(('keep_out', name), corners) for name, corners in self.keep_out]
         for path, corners in areas:
             if corners and count < 2 and self.moves is Moves.AXES:
-                yield path, 'a place of two values or more, for an area', said(f'{count}')
+                yield path, 'a place of two values or more, for an area', Text(f'{count}')
             if corners and not is_simple(corners):
                 expected = 'corners in order around an area, without an edge that meets another'
-                actual = said('edges that cross, touch or go back')
+                actual = Text('edges that cross, touch or go back')
                 hint = 'Name each corner once; the last is joined to the first.'
                 yield path, expected, actual, hint
 
@@ -224,7 +224,7 @@ class Workspace(SensorRule):
             safe = contract.flat('safe')[dimension]
             if safe != 0.0:
                 expected = 'a dimension whose `safe` is 0, so that to stop is to stand still'
-                actual = said(f'{moved}, {safe_in_words(safe)}')
+                actual = Text(f'{moved}, {safe_in_words(safe)}')
                 yield (*self.path, _key(self, dimension)), expected, actual
 
     def too_slow(
@@ -257,10 +257,10 @@ def _units(contract: Contract, place: Workspace) -> Iterator[Fault]:
             speed = f'{unit}/s, the speed of what is measured in {unit}'
             hint = 'A command of positions is kept inside by its bounds.' if actual == unit else ''
             at = (*path, _key(place, dimension))
-            yield at, f'a dimension of the command in {speed}', said(f'{moved}, in {actual}'), hint
+            yield at, f'a dimension of the command in {speed}', Text(f'{moved}, in {actual}'), hint
             return
         if interface is not Interface.VELOCITY:
-            actual = said(f'{moved}, which is {interface.value}')
+            actual = Text(f'{moved}, which is {interface.value}')
             yield (*path, _key(place, dimension)), 'a velocity', actual
             return
 
@@ -279,16 +279,16 @@ def _stops(limits: Limits, inputs: RuleInput, _: Vector | None) -> Iterator[Rule
         return
     for place in limits.of(Workspace):
         least, by_timer = inputs.previous_command, inputs.trigger is Trigger.TIMER
-        course = _Course.of(limits, inputs, place, hold=_until_next_look(limits))
+        course = _Course.of(limits, inputs, place, hold=_until_next_check(limits))
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
             continue
         if not by_timer:
-            least = _what_follows(limits, inputs, least, place.moved_by, 0.0)
+            least = _scaled_command(limits, inputs, least, place.moved_by, 0.0)
             if course.is_far(least):
                 continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
-            yield _NO_ROOM.result('', gap.distance, gap.kept, place.unit[0])
+            yield _NO_ROOM.result('', gap.distance, gap.required, place.unit[0])
 
 
 def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
@@ -307,7 +307,7 @@ def _keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> N
             _slow_down(limits, inputs, shaped, course, rule, dimensions)
 
 
-def looks_back(contract: Contract) -> float:
+def history_span(contract: Contract) -> float:
     """Return for how many seconds a command that is in force no more still matters."""
     safety, low, high = contract.safety, contract.flat('low'), contract.flat('high')
     return max(
@@ -320,7 +320,7 @@ def looks_back(contract: Contract) -> float:
     )
 
 
-def _until_next_look(limits: Limits) -> float:
+def _until_next_check(limits: Limits) -> float:
     return limits.period if limits.lockstep else limits.safety.gate_period
 
 
@@ -351,23 +351,23 @@ def _slow_down(
 ) -> None:
     """Leave the greatest part of some dimensions that a rule lets pass."""
     wanted = tuple(shaped.values)
-    follows = _what_follows(limits, inputs, wanted, dimensions, 1.0)
+    follows = _scaled_command(limits, inputs, wanted, dimensions, 1.0)
     if course.is_far(follows):
         return
     gap = rule(follows)
     if not gap.missing:
         return
     passes = _most_that_passes(
-        lambda part: rule(_what_follows(limits, inputs, wanted, dimensions, part)).spare,
-        gap.spare,
+        lambda part: rule(_scaled_command(limits, inputs, wanted, dimensions, part)).slack,
+        gap.slack,
     )
     for dimension in dimensions:
         if wanted[dimension] != 0.0:
-            numbers = passes * wanted[dimension], gap.distance, gap.kept
+            numbers = passes * wanted[dimension], gap.distance, gap.required
             shaped.limit(_NEARER, dimension, *numbers, course.place.unit[0])
 
 
-def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
+def _most_that_passes(slack: Callable[[float], float], at_most: float) -> float:
     """
     Return the greatest part of something that is not too much, on a grid of ``_PARTS``.
 
@@ -375,19 +375,19 @@ def _most_that_passes(spare: Callable[[float], float], at_most: float) -> float:
 
     Parameters
     ----------
-    spare
+    slack
         What a part leaves to spare.
     at_most
         What all of it leaves, which is too little.
 
     """
     # Chandrupatla's method: a parabola through the last three where that is safe, else a half.
-    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, spare(0.0) + _ROUNDING)
+    (here, left), (across, beyond) = (_PARTS, at_most + _ROUNDING), (0, slack(0.0) + _ROUNDING)
     share = 0.5
     while abs(across - here) > 1:
         part = here + round(share * (across - here))
         part = min(max(part, min(here, across) + 1), max(here, across) - 1)
-        found = spare(part / _PARTS) + _ROUNDING
+        found = slack(part / _PARTS) + _ROUNDING
         last, lasted = here, left
         if (found >= 0.0) is not (left >= 0.0):
             last, lasted, across, beyond = across, beyond, here, left
@@ -418,7 +418,7 @@ def _fastest(limits: Limits, previous: Vector | None) -> Vector:
     )
 
 
-def _what_follows(
+def _scaled_command(
     limits: Limits, inputs: RuleInput, wanted: Vector, dimensions: Sequence[int], part: float
 ) -> Vector:
     """Return what would be sent if only a part of some dimensions were asked for."""
@@ -439,27 +439,27 @@ class _Gap:
 
     Attributes
     ----------
-    spare
-        ``distance`` less ``kept``.
+    slack
+        ``distance`` less ``required``.
     distance
         Of what is needed, from the boundary; less than 0 beyond it.
-    kept
+    required
         The distance that is to be kept.
 
     """
 
-    spare: float
+    slack: float
     distance: float
-    kept: float
+    required: float
 
     @classmethod
-    def of(cls, distance: float, kept: float) -> _Gap:
-        return cls(distance - kept, distance, kept)
+    def of(cls, distance: float, required: float) -> _Gap:
+        return cls(distance - required, distance, required)
 
     @property
     def missing(self) -> bool:
         """Return whether that is too near."""
-        return not self.spare >= -_ROUNDING
+        return not self.slack >= -_ROUNDING
 
 
 _ANY = _Gap(math.inf, math.inf, 0.0)
@@ -516,7 +516,7 @@ class _Course:
         if not self._ways:
             self._ways = [
                 tuple(
-                    under_way(
+                    pending_motion(
                         tuple(zip(self._ages, speeds, strict=True)),
                         age=self.age,
                         delay=self.place.delay,
@@ -564,11 +564,11 @@ class _Course:
         place, hold, reach = self.place, self.hold, 0.0
         acting = self.age + place.delay
         for i, both, braking in zip(place.dimensions, self._speeds, place.braking, strict=False):
-            asked = abs(command[i])
+            requested = abs(command[i])
             for speeds in both:
                 fastest = max([0.0, *speeds])
-                reach += fastest * acting + asked * (place.delay + hold)
-                reach += 0.5 * max(fastest, asked) ** 2 / braking
+                reach += fastest * acting + requested * (place.delay + hold)
+                reach += 0.5 * max(fastest, requested) ** 2 / braking
         reach *= _AROUND
         for at, low, high in zip(self.at, place.low, place.high, strict=False):
             if low is not None and not at - low - reach >= place.margin:
@@ -576,7 +576,7 @@ class _Course:
             if high is not None and not high - at - reach >= place.margin:
                 return False
         return all(
-            border.back is None and border.apart - reach >= max(border.kept)
+            border.back is None and border.apart - reach >= max(border.required)
             for border in self.borders
         )
 
@@ -630,9 +630,9 @@ class _Course:
             left, right = needs.pop()
         shape: Shape = ((x, y),)
         for index, (up, down) in enumerate(needs):
-            for way, turned in ((up, 0.0), (down, math.pi)):
+            for direction, turned in ((up, 0.0), (down, math.pi)):
                 middle = heading + turned + index * 0.5 * math.pi
-                shape = added(shape, sector(way, middle - right, middle + left))
+                shape = added(shape, sector(direction, middle - right, middle + left))
         return shape
 
 
@@ -645,7 +645,7 @@ class _Border:
     ----------
     polygon, at
         The polygon, and where the place is.
-    kept
+    required
         What is to be kept from each edge, in their order.
     apart
         Distance from the nearest place of an edge.
@@ -656,7 +656,7 @@ class _Border:
 
     polygon: Polygon
     at: Point
-    kept: Vector
+    required: Vector
     apart: float
     back: Point | None
 
@@ -674,22 +674,23 @@ class _Border:
         if apart >= _AT_THE_EDGE:
             back = ((foot[0] - at[0]) / apart, (foot[1] - at[1]) / apart)
         crossed = apart + _AT_THE_EDGE
-        kept = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
-        return cls(polygon, at, kept, apart, back)
+        required = tuple(-math.inf if d < crossed else min(margin, d) for d in now)
+        return cls(polygon, at, required, apart, back)
 
     def gap(self, shape: Shape) -> _Gap:
         """Return how far what may be reached stays from it."""
         x, y = self.at
         farthest = max(math.hypot(a - x, b - y) for a, b in shape)
-        kept = max(self.kept)
-        if self.back is None and self.apart - farthest >= kept:
-            return _Gap.of(self.apart - farthest, kept)  # whatever its directions are
+        required = max(self.required)
+        if self.back is None and self.apart - farthest >= required:
+            return _Gap.of(self.apart - farthest, required)  # whatever its directions are
         gaps = [
-            _Gap.of(d, k) for d, k in zip(distances(shape, self.polygon), self.kept, strict=True)
+            _Gap.of(d, k)
+            for d, k in zip(distances(shape, self.polygon), self.required, strict=True)
         ]
         if self.back is not None:
-            way = self.back
-            gaps.append(_Gap.of(min((a - x) * way[0] + (b - y) * way[1] for a, b in shape), 0.0))
+            back = self.back
+            gaps.append(_Gap.of(min((a - x) * back[0] + (b - y) * back[1] for a, b in shape), 0.0))
         return min(gaps)
 
 

@@ -376,7 +376,7 @@ class Ties:
         self.find = find
         self._holes = holes
         self._has_chain = CHAIN_TYPE in topics.values()
-        self.transforms = TransformFields(contract, keep=KEEP)
+        self.transforms = TransformFields(contract, cache_time=KEEP)
         self.groups = tuple(slices_of(contract.action))
         self.uses: Mapping[str, Mapping[str, Input]] = {
             agent: wired(contract, agent, topics, self.transforms) for agent in contract.agents

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes count as publishing on the topics that the gate commands by, and goes by."""
+"""Who else publishes on the command topics of the gate, and on the topics it relies on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.frozen import frozen
 
 #: Node of each publisher of a topic, by the identity of the publisher.
-Found = Mapping[bytes, str]
+NodesByPublisher = Mapping[bytes, str]
 
 # Seconds after which discovery has forgotten a process that was killed: 20 with Fast DDS.
 _LINGERS = 30.0
@@ -23,7 +23,7 @@ _LINGERS = 30.0
 _SENT = 64
 # Answers within a span, ns, beyond which another gate is suspected; commands of another, without
 # one of the gate between them, that refute it; and for how long they do, ns.
-_ANSWERS, _SPAN, _UNASKED, _REFUTED = 10, NANOSECONDS // 10, 4, 2 * NANOSECONDS
+_ANSWERS, _SPAN, _UNPROMPTED, _REFUTED = 10, NANOSECONDS // 10, 4, 2 * NANOSECONDS
 
 
 @frozen
@@ -31,17 +31,17 @@ class Silence:
     """
     When a topic fell silent last, on the steady clock, ns, and who published on it then.
 
-    ``gone`` are those that were there when it fell silent ``before`` that, and were replaced.
+    ``replaced`` are those that were there when it fell silent ``before`` that, and were replaced.
     """
 
     since: int = 0
     publishers: frozenset[bytes] = frozenset()
     before: int = 0
-    gone: frozenset[bytes] = frozenset()
+    replaced: frozenset[bytes] = frozenset()
 
 
 def after_silence(
-    silence: Silence, found: Found, *, heard: int | None, now: int, patience: float
+    silence: Silence, found: NodesByPublisher, *, received: int | None, now: int, patience: float
 ) -> Silence:
     """
     Return when a topic fell silent last.
@@ -52,40 +52,42 @@ def after_silence(
         What was known of that so far.
     found
         Who publishes on it now.
-    heard
-        When it was last heard, on the steady clock, ns; None: never.
+    received
+        When a message last came, on the steady clock, ns; None: never.
     now
         The same clock now.
     patience
         Seconds without a message after which it is silent.
 
     """
-    if heard is None or heard <= silence.since or (now - heard) / NANOSECONDS <= patience:
+    if received is None or received <= silence.since or (now - received) / NANOSECONDS <= patience:
         return silence
     there = frozenset(found)
-    gone = silence.publishers if there - silence.publishers else frozenset()
-    return Silence(since=now, publishers=there, before=silence.since, gone=gone)
+    replaced = silence.publishers if there - silence.publishers else frozenset()
+    return Silence(since=now, publishers=there, before=silence.since, replaced=replaced)
 
 
 def _lingers(since: int, now: int) -> bool:
     return (now - since) / NANOSECONDS < _LINGERS
 
 
-def speakers(found: Found, silence: Silence, now: int) -> tuple[str, ...]:
+def possible_publishers(found: NodesByPublisher, silence: Silence, now: int) -> tuple[str, ...]:
     """
-    Return the nodes that may be speaking on a topic.
+    Return the nodes that may be publishing on a topic.
 
     A process that was killed stays in discovery for a while. Those that were there when the topic
     fell silent count no more then, beside others: the robot has been stopped for the silence, and
     what was killed can be replaced.
     """
     if _lingers(silence.before, now):
-        found = {gid: name for gid, name in found.items() if gid not in silence.gone}
+        found = {gid: name for gid, name in found.items() if gid not in silence.replaced}
     others = tuple(name for gid, name in found.items() if gid not in silence.publishers)
     return others if others and _lingers(silence.since, now) else tuple(found.values())
 
 
-def strangers(found: Sequence[str], mine: str, *, twin: bool, overheard: bool) -> tuple[str, ...]:
+def foreign_publishers(
+    found: Sequence[str], own_name: str, *, duplicate: bool, foreign_command: bool
+) -> tuple[str, ...]:
     """
     Return the nodes besides the gate that publish on a topic of its commands.
 
@@ -93,20 +95,20 @@ def strangers(found: Sequence[str], mine: str, *, twin: bool, overheard: bool) -
     ----------
     found
         The node of each publisher there, the gate's own among them.
-    mine
+    own_name
         The name of the gate. One publisher of that name is its own; which is unknown. A gate
         that was killed before this one began is not among them: it announces itself no more.
-    twin
-        Whether another gate of this name was heard lately.
-    overheard
-        Whether a command of another was heard there lately: that of a publisher which did not
-        stay long enough to be found.
+    duplicate
+        Whether another gate of this name was seen lately.
+    foreign_command
+        Whether a command of another node was received there lately: that of a publisher which
+        did not stay long enough to be found.
 
     """
-    others = tuple(name for name in found if name != mine)
-    twins = max(len(found) - len(others) - 1, int(twin))
-    others += (f'a second {mine}',) * twins
-    return others or ('one that did not stay',) * overheard
+    others = tuple(name for name in found if name != own_name)
+    duplicates = max(len(found) - len(others) - 1, int(duplicate))
+    others += (f'a second {own_name}',) * duplicates
+    return others or ('one that did not stay',) * foreign_command
 
 
 class Echoes:
@@ -133,45 +135,46 @@ class Replies:
     """
     When a command of another is answered at once.
 
-    Another gate would answer each answer, for ever. So who speaks only when spoken to gets 100
-    answers a second at most; who does not wait for an answer gets one each time.
+    Another gate would answer each answer, for ever. So a publisher that sends only after a
+    command of the gate gets 100 answers a second at most; one that does not wait gets one each
+    time.
     """
 
     def __init__(self) -> None:
-        self._given: deque[int] = deque(maxlen=_ANSWERS)
-        self._unasked: Counter[int] = Counter()
+        self._answered: deque[int] = deque(maxlen=_ANSWERS)
+        self._unprompted: Counter[int] = Counter()
         self._refuted = 0
 
-    def spoke(self) -> None:
+    def commanded(self) -> None:
         """Take note of a command of the gate."""
-        self._unasked.clear()
+        self._unprompted.clear()
 
-    def heard(self, subscription: int) -> None:
+    def received(self, subscription: int) -> None:
         """Take note of a command of another, which comes to each subscription."""
-        self._unasked[subscription] += 1
+        self._unprompted[subscription] += 1
 
     def due(self, now: int) -> bool:
-        """Return whether to answer what was heard now, on the steady clock, ns."""
-        if max(self._unasked.values(), default=0) >= _UNASKED:
+        """Return whether to answer what was received now, on the steady clock, ns."""
+        if max(self._unprompted.values(), default=0) >= _UNPROMPTED:
             self._refuted = now + _REFUTED
-        full = len(self._given) == _ANSWERS and now - self._given[0] < _SPAN
+        full = len(self._answered) == _ANSWERS and now - self._answered[0] < _SPAN
         if full and now >= self._refuted:
             return False
-        self._given.append(now)
+        self._answered.append(now)
         return True
 
 
 @frozen
-class ReliedOn:
+class ReliedOnTopic:
     """
-    A topic that the gate goes by.
+    A topic that the gate relies on.
 
     Attributes
     ----------
     most
         How many nodes may publish it.
     patience
-        Seconds without a message after which it is silent; None: silence tells nothing.
+        Seconds without a message after which it is silent; None: silence means nothing.
     beside
         Name of a node that may publish it besides, in whatever namespace.
 
@@ -182,17 +185,17 @@ class ReliedOn:
     beside: str = ''
 
 
-def relied_on(contract: Contract) -> dict[str, ReliedOn]:
-    """Return the topics that the rules of the gate go by; their silence stops the robot."""
+def relied_on(contract: Contract) -> dict[str, ReliedOnTopic]:
+    """Return the topics that the rules of the gate rely on; their silence stops the robot."""
     realtime = not contract.is_lockstep
     limits: dict[str, float] = {n: need.most for n, need in Limits(contract).needs.items()}
     if contract.safety.operator is not None:
         limits[OPERATOR] = contract.safety.operator.timeout
-    found: dict[str, ReliedOn] = {}
+    found: dict[str, ReliedOnTopic] = {}
     for item in gate_inputs(contract):
         patience = limits[item.name]
-        before = found.get(item.topic, ReliedOn()).patience
-        found[item.topic] = ReliedOn(
+        before = found.get(item.topic, ReliedOnTopic()).patience
+        found[item.topic] = ReliedOnTopic(
             most=item.publishers,
             patience=max(patience, before or 0.0) if realtime else None,
         )
@@ -200,7 +203,7 @@ def relied_on(contract: Contract) -> dict[str, ReliedOn]:
 
 
 @frozen
-class Intruders:
+class UnexpectedPublishers:
     """
     Publishers that there must not be.
 
@@ -209,7 +212,7 @@ class Intruders:
     commands
         Topic and node of each on a topic of the commands.
     relied_on
-        All nodes on each topic that the gate goes by and that has too many.
+        All nodes on each topic that the gate relies on and that has too many.
     beyond
         How many there are too many on each of these.
 
@@ -220,18 +223,18 @@ class Intruders:
     beyond: Mapping[str, int]
 
 
-class Publishers:
+class OtherPublishers:
     """
-    What the gate knows of the publishers on its topics.
+    The other publishers on the topics of a gate, as far as it knows.
 
     Parameters
     ----------
-    mine
+    own_name
         Fully qualified name of the gate.
     commands
         The topics of its commands.
     relied_on
-        The topics that it goes by.
+        The topics that it relies on.
     patience
         Seconds for which a command of another, or another gate of this name, counts as there.
 
@@ -239,62 +242,63 @@ class Publishers:
 
     def __init__(
         self,
-        mine: str,
+        own_name: str,
         *,
         commands: Iterable[str],
-        relied_on: Mapping[str, ReliedOn],
+        relied_on: Mapping[str, ReliedOnTopic],
         patience: float,
     ) -> None:
-        self._mine = mine
+        self._own_name = own_name
         self._relied_on = relied_on
         self._patience = patience
-        self._overheard: dict[str, int | None] = dict.fromkeys(commands)
-        self._twin: int | None = None
-        self._heard: dict[str, int] = {}
+        self._foreign_commands: dict[str, int | None] = dict.fromkeys(commands)
+        self._duplicate: int | None = None
+        self._received: dict[str, int] = {}
         self._silences: dict[str, Silence] = {}
 
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics whose publishers are to be looked up."""
-        return (*self._overheard, *self._relied_on)
+        return (*self._foreign_commands, *self._relied_on)
 
-    def heard(self, topic: str, now: int) -> None:
-        """Take note of a message on a topic that the gate goes by."""
-        self._heard[topic] = now
+    def received(self, topic: str, now: int) -> None:
+        """Take note of a message on a topic that the gate relies on."""
+        self._received[topic] = now
 
-    def overheard(self, topic: str, now: int) -> bool:
+    def foreign_command(self, topic: str, now: int) -> bool:
         """Take note of a command of another; return whether that is news."""
-        news = not self._lately(self._overheard[topic], now)
-        self._overheard[topic] = now
+        news = not self._lately(self._foreign_commands[topic], now)
+        self._foreign_commands[topic] = now
         return news
 
-    def met_twin(self, now: int) -> None:
+    def duplicate_seen(self, now: int) -> None:
         """Take note of another gate of this name that is active."""
-        self._twin = now
+        self._duplicate = now
 
-    def intruders(self, found: Mapping[str, Found], now: int) -> Intruders:
+    def unexpected(self, found: Mapping[str, NodesByPublisher], now: int) -> UnexpectedPublishers:
         """Return the publishers that there must not be, of those found on each topic."""
-        twin = self._lately(self._twin, now)
+        duplicate = self._lately(self._duplicate, now)
         commands = tuple(
             (topic, name)
-            for topic, heard in self._overheard.items()
-            for name in strangers(
+            for topic, received in self._foreign_commands.items()
+            for name in foreign_publishers(
                 tuple(found[topic].values()),
-                self._mine,
-                twin=twin,
-                overheard=self._lately(heard, now),
+                self._own_name,
+                duplicate=duplicate,
+                foreign_command=self._lately(received, now),
             )
         )
         crowds = {
             topic: names
             for topic, relied_on in self._relied_on.items()
-            if len(names := self._speakers(topic, relied_on, found[topic], now)) > relied_on.most
+            if len(names := self._possible_publishers(topic, relied_on, found[topic], now))
+            > relied_on.most
         }
         beyond = {t: len(names) - self._relied_on[t].most for t, names in crowds.items()}
-        return Intruders(commands=commands, relied_on=crowds, beyond=beyond)
+        return UnexpectedPublishers(commands=commands, relied_on=crowds, beyond=beyond)
 
-    def _speakers(
-        self, topic: str, relied_on: ReliedOn, found: Found, now: int
+    def _possible_publishers(
+        self, topic: str, relied_on: ReliedOnTopic, found: NodesByPublisher, now: int
     ) -> tuple[str, ...]:
         if relied_on.beside:
             found = {g: n for g, n in found.items() if n.rpartition('/')[2] != relied_on.beside}
@@ -303,11 +307,11 @@ class Publishers:
             silence = self._silences[topic] = after_silence(
                 silence,
                 found,
-                heard=self._heard.get(topic),
+                received=self._received.get(topic),
                 now=now,
                 patience=relied_on.patience,
             )
-        return speakers(found, silence, now)
+        return possible_publishers(found, silence, now)
 
-    def _lately(self, heard: int | None, now: int) -> bool:
-        return heard is not None and (now - heard) / NANOSECONDS < self._patience
+    def _lately(self, received: int | None, now: int) -> bool:
+        return received is not None and (now - received) / NANOSECONDS < self._patience

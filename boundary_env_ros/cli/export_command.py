@@ -90,7 +90,7 @@ def export(
 
     The last two, which their own libraries write, take several runs and a choice of episodes.
     Their `action` is what was applied. No step lacks anything: episodes begin once all is known,
-    and what a step lacks later is that of the step before; both are told. Raw messages stay in
+    and what a step lacks later is that of the step before; both are counted. Raw messages stay in
     the bag. Long runs are streamed. doc/export.md says what each format carries.
 
       boundary-env export runs/demo-20261122-024000 -o dataset

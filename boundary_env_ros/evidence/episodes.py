@@ -331,7 +331,7 @@ class Episodes:
         agent.held.append(step)
         if self._contract is not None:
             agent.events = agent.events or Events(self._contract, now.id.digest)
-            _tell(agent, agent.events.transition(now))
+            _emit(agent, agent.events.transition(now))
         # What belongs to the episode before has come by the time that the next one moves.
         yield from self._release(agent, HELD, episode if now.kind is Kind.STEP else None)
 
@@ -369,7 +369,7 @@ class Episodes:
             if (status.state, status.message) not in known:
                 step.statuses.append(status)
         if agent.events is not None:
-            _tell(agent, agent.events.status(status))
+            _emit(agent, agent.events.status(status))
 
 
 def facts_of(now: Transition) -> Iterator[str]:
@@ -399,7 +399,7 @@ def is_unjudged(now: Transition) -> bool:
     return is_import(now) and is_unknown(now, 'reward')
 
 
-def _tell(agent: _Agent, events: Iterable[EnvironmentEvent]) -> None:
+def _emit(agent: _Agent, events: Iterable[EnvironmentEvent]) -> None:
     """Give events to their steps; what is not of a step that is held is of the latest one."""
     for event in events:
         step = agent.at(event.id) or agent.latest(event.id)

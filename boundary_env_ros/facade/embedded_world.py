@@ -44,7 +44,7 @@ from boundary_env_ros.core.gate.gate_events import (
     Tick,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.gate.rules.document_rules import published_documents
 from boundary_env_ros.core.records.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.records.endings import ABANDONED
 from boundary_env_ros.core.records.environment_event import EnvironmentEvent
@@ -409,7 +409,7 @@ class EmbeddedWorld(World):
                 for topic, part in boundary.commands:
                     self._robot.command(topic, whole.command[part], self._now)
             if self._plugin is not None:
-                for name, text in published(whole).items():
+                for name, text in published_documents(whole).items():
                     self._plugin.document(boundary.documents[name], text)
             self._sink(whole)
             self._emit(boundary.agent, whole)

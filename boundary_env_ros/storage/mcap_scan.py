@@ -319,11 +319,8 @@ class McapScan:
         """Yield the messages that stand together, between two of their bytes; as `messages`."""
         try:
             content = self.content(block)[first:last]
-            for begin, end in _messages_in(content, channels):
-                number, _, log_time, publish_time = _MESSAGE_HEAD.unpack_from(content, begin)
-                if (channel := channels.selected(number)) is not None:
-                    data = content[begin + _MESSAGE_HEAD.size : end]
-                    yield channel, log_time, publish_time, data
+            for channel, _, log_time, publish_time, data in in_chunk(content, channels):
+                yield channel, log_time, publish_time, data
         except (BrokenError, struct.error) as error:
             self._torn(getattr(error, 'offset', None) or block.offset, str(error))
 

@@ -477,7 +477,7 @@ class RunRecording:
 
     @contextmanager
     def _index_errors(self, step: StepId) -> Iterator[None]:
-        """Tell once of an episode that is said to have ended otherwise than at first."""
+        """Report once that an episode is declared to have ended otherwise than at first."""
         try:
             yield
         except EndingStands as error:

@@ -195,6 +195,7 @@ def test_no_command_of_contracts_needs_ros_or_a_simulator() -> None:
     code = (
         'import sys\n'
         'from boundary_env_ros.cli.main import main\n'
+        "assert 'numpy' not in sys.modules, 'numpy'\n"
         "show, diff = ['show', 'warehouse_cart'], ['diff', 'warehouse_cart', 'two_carts']\n"
         "words = ['check', 'warehouse_cart'], show, diff, ['schema']\n"
         "codes = [main(['contract', *some]) for some in words]\n"

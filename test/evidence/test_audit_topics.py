@@ -86,6 +86,14 @@ def test_a_rule_needs_topics_of_kinds_that_a_record_can_lack() -> None:
     """Under a kind of another name nothing would ever be listed as not checked."""
     kinds = {kind for rule in audit_rule.RULES for kind in rule.topics}
     assert kinds == {purpose.value for purpose in Purpose} | {'privileged', 'request', 'decision'}
+    assert {rule.id for rule in audit_rule.RULES if rule.topics} == {
+        'as-published',
+        'command-on-topic',
+        'emergency-stop-heard',
+        'frame-as-contract',
+        'request-answered',
+        'values-from-sensors',
+    }
 
 
 def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: Tape) -> None:

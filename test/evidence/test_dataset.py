@@ -17,13 +17,8 @@ from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.export.dataset import write_dataset
-from boundary_env_ros.evidence.export.formats import (
-    DatasetWriter,
-    FORMATS,
-    OF_RECORDS,
-    RecordWriter,
-    StepWriter,
-)
+from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS
+from boundary_env_ros.evidence.export.writer import DatasetWriter, RecordWriter, StepWriter
 from boundary_env_ros.evidence.record_difference import same
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry

@@ -98,7 +98,7 @@ def test_every_argument_that_is_used_is_declared_and_the_other_way_round() -> No
         for call in _calls(path, 'LaunchConfiguration')
         if _is_text(call)
     }
-    used |= {_first(call) for call in _calls(HELPER, 'given')}
+    used |= {_first(call) for call in _calls(HELPER, 'argument')}
     # Each launch file needs those of the contract before any other.
     used |= {'contract', 'pacing'}
     assert used == set(_declared())

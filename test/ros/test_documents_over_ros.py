@@ -24,7 +24,7 @@ from rclpy.duration import Duration
 from std_msgs.msg import String
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.gate.rules.document_rules import published_documents
 from boundary_env_ros.core.records.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
@@ -98,9 +98,9 @@ def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
     stop()
     records = open_records(run)
     steps = [t for t in records.records(Transition) if t.request and t.request.payload]
-    admitted = [step.answer for step in steps if step.answer and published(step.answer)]
+    admitted = [step.answer for step in steps if step.answer and published_documents(step.answer)]
     texts = [message.decode().data for message in records.messages({'/desk'})]
-    assert texts == [published(answer)['desk'] for answer in admitted]
+    assert texts == [published_documents(answer)['desk'] for answer in admitted]
     assert json.loads(steps[0].request.payload)['desk']['amount'] == 5000.0
     # The first request may be from before the recorder heard its topic.
     assert main(['audit', str(run)]) in (0, 3), capsys.readouterr().out

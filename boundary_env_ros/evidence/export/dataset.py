@@ -23,7 +23,8 @@ from boundary_env_ros.core.records.transition import (
     Transition,
 )
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.evidence.export.formats import FORMATS, NumberedEntry, RecordWriter
+from boundary_env_ros.evidence.export.formats import FORMATS
+from boundary_env_ros.evidence.export.writer import NumberedEntry, RecordWriter
 from boundary_env_ros.storage.atomic import new_folder, write_atomically
 from boundary_env_ros.storage.records import ContractDescription, Entry, Record
 

@@ -17,14 +17,9 @@ from boundary_env_ros.evidence.episodes import Episode, Key, without_process
 from boundary_env_ros.evidence.export.complete import Repairs
 from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
 from boundary_env_ros.evidence.export.dataset_steps import EpisodeStream, Gaps
-from boundary_env_ros.evidence.export.formats import (
-    FORMATS,
-    MOST_REPAIRED,
-    OF_RECORDS,
-    OF_STEPS,
-    StepWriter,
-)
+from boundary_env_ros.evidence.export.formats import FORMATS, MOST_REPAIRED, OF_RECORDS, OF_STEPS
 from boundary_env_ros.evidence.export.layout import Layout
+from boundary_env_ros.evidence.export.writer import StepWriter
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import new_folder

@@ -22,8 +22,8 @@ from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.errors import needed, RecordError
 from boundary_env_ros.evidence.episodes import Episode
 from boundary_env_ros.evidence.export.dataset_steps import DatasetStep
-from boundary_env_ros.evidence.export.formats import StepWriter
 from boundary_env_ros.evidence.export.layout import ABOUT, about, Column, Layout, TEXT
+from boundary_env_ros.evidence.export.writer import StepWriter
 
 STATE, ACTION = 'observation.state', 'action'
 

@@ -16,8 +16,8 @@ from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
 from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import MissingDependency, needed
 from boundary_env_ros.evidence.export.dataset_steps import DatasetObservation, DatasetStep
-from boundary_env_ros.evidence.export.formats import StepWriter
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
+from boundary_env_ros.evidence.export.writer import StepWriter
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
 

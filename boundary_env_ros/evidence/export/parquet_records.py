@@ -16,7 +16,7 @@ from typing import Any
 from boundary_env_ros.core.serialization import plain_writer
 from boundary_env_ros.core.type_hints import walker
 from boundary_env_ros.errors import needed, RecordError
-from boundary_env_ros.evidence.export.formats import NumberedEntry, RecordWriter
+from boundary_env_ros.evidence.export.writer import NumberedEntry, RecordWriter
 from boundary_env_ros.storage.records import Record
 
 #: Columns beside those of the record: its place among all records, and when and where it came.

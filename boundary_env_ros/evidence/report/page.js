@@ -7,7 +7,7 @@
 (() => {
   const SVG = 'http://www.w3.org/2000/svg';
   const RIGHT = 6;
-  const RULES = 6; // told at one moment
+  const RULES = 6; // shown at one moment
   const GROUPS = [
     ['action', 'Action'], ['observation', 'Observation'], ['state', 'State'],
     ['privileged', 'Privileged'], ['latency', 'Latency by stage'],
@@ -52,7 +52,7 @@
     return draw(parent, 'svg', { viewBox: `0 0 ${width} ${height}`, height });
   }
 
-  const told = (value) => {
+  const shown = (value) => {
     if (value === null || value === undefined) return '–';
     const size = Math.abs(value);
     if (size >= 1e5 || (size > 0 && size < 1e-4)) return value.toExponential(2);
@@ -338,7 +338,7 @@
         }
       }
       if (low > high) { low = 0; high = 1; }
-      // A limit far away would make a flat line of everything; it is told in words instead.
+      // A limit far away would make a flat line of everything; words say it instead.
       const near = chart.limit !== undefined && chart.limit <= 3 * Math.max(high, 1e-9);
       if (near) high = Math.max(high, chart.limit * 1.04);
       if (lane) low = Math.min(low, 0);
@@ -375,13 +375,13 @@
         head.append(item);
         this.updates.push((column) => {
           const least = line.low[column], most = line.high ? line.high[column] : least;
-          value.textContent = least === most ? told(least) : `${told(least)} … ${told(most)}`;
+          value.textContent = least === most ? shown(least) : `${shown(least)} … ${shown(most)}`;
         });
       });
       if (still) head.append(make('span', { class: 'value' }, 'all the time'));
       if (chart.limit !== undefined) {
         const word = chart.group === 'latency' ? 'budget' : 'limit';
-        head.append(make('span', { class: 'value' }, `${word} ${told(chart.limit)}`));
+        head.append(make('span', { class: 'value' }, `${word} ${shown(chart.limit)}`));
       }
     }
 
@@ -390,7 +390,7 @@
         draw(svg, 'line', {
           class: 'gridline', x1: this.gutter, x2: this.width - RIGHT, y1: y(tick), y2: y(tick),
         });
-        draw(svg, 'text', { x: this.gutter - 6, y: y(tick) + 3.5, 'text-anchor': 'end' }, told(tick));
+        draw(svg, 'text', { x: this.gutter - 6, y: y(tick) + 3.5, 'text-anchor': 'end' }, shown(tick));
       }
       if (limit !== null) {
         draw(svg, 'line', {
@@ -458,7 +458,7 @@
           draw(svg, 'line', {
             class: 'gridline', x1: this.x(tick), x2: this.x(tick), y1: 0, y2: 5,
           });
-          const text = `${told(tick)} s`;
+          const text = `${shown(tick)} s`;
           draw(svg, 'text', { x: this.x(tick), y: 16, 'text-anchor': 'middle' }, text);
         }
       }

@@ -46,7 +46,7 @@ from boundary_env_ros.core.gate.gate_events import (
 )
 from boundary_env_ros.core.gate.other_publishers import OtherPublishers, relied_on, ReliedOnTopic
 from boundary_env_ros.core.gate.reducer import Decisions
-from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.gate.rules.document_rules import published_documents
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     ForeignPublishers,
@@ -532,7 +532,7 @@ class SafetyGate(ContractNode):
             self.gate.apply(CommandPublished(now=commanded))
             decision = replace(decision, commanded=commanded)
         at = (decision.commanded or self.clock.now()).ros.nanoseconds
-        for name, text in published(decision).items():
+        for name, text in published_documents(decision).items():
             self._documents[name].publish({'data': text}, at)
         self._decisions.publish(to_bytes(decision, at))
 

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from boundary_env_ros.core.contract.model import WorldStep
 from boundary_env_ros.core.environment.arrivals import refuse_long
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.gate.rules.document_rules import published_documents
 from boundary_env_ros.core.records.decision import GateDecision
 from boundary_env_ros.core.records.lockstep import SimStepRequest
 from boundary_env_ros.core.records.parts import NamedValues, StepId
@@ -290,7 +290,7 @@ class SimulatedRobotNode(ContractNode):
         decision = from_bytes(GateDecision, data)
         if not self._active or decision.request is None:
             return
-        for name, text in published(decision).items():
+        for name, text in published_documents(decision).items():
             self._pass_document(topics[name], text)
         self._decided[decision.id.agent] = decision.id
         self._try_to_advance()

@@ -19,7 +19,11 @@ pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.admission import DOCUMENT_RATE
-from boundary_env_ros.core.gate.rules.document_rules import DocumentRules, published, Sent
+from boundary_env_ros.core.gate.rules.document_rules import (
+    DocumentRules,
+    published_documents,
+    Sent,
+)
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
@@ -122,7 +126,7 @@ def test_the_text_of_a_request_is_read_once(monkeypatch: pytest.MonkeyPatch) -> 
         decided=Timepiece().now,
         request=request,
     )
-    assert set(published(decision)) == {'desk'}
+    assert set(published_documents(decision)) == {'desk'}
     assert read == [request.payload]
 
 
@@ -206,7 +210,7 @@ def test_what_is_published_is_what_was_asked_for_and_admitted(
         request=asking('{ "desk": {"type":  "ask"} }'),
     )
     admitted = verdict in (Verdict.ADMITTED, Verdict.LIMITED) and trigger is Trigger.REQUEST
-    assert published(decision) == ({'desk': '{"type":"ask"}'} if admitted else {})
+    assert published_documents(decision) == ({'desk': '{"type":"ask"}'} if admitted else {})
 
 
 def test_a_schema_is_a_schema_and_refers_to_nothing_outside() -> None:

@@ -39,7 +39,7 @@ def _sent(payload: str) -> Json:
     return read(payload)
 
 
-def published(decision: GateDecision) -> Mapping[str, str]:
+def published_documents(decision: GateDecision) -> Mapping[str, str]:
     """Return the texts that the gate publishes with a decision, by the name of the group."""
     request = decision.request
     if (

@@ -129,7 +129,7 @@ def hold(limits: Limits, inputs: RuleInput, in_force: Vector) -> RuleOutput:
 
 
 def _with_action(limits: Limits, inputs: RuleInput, output: RuleOutput) -> RuleOutput:
-    """Return a output with the action that its command means."""
+    """Return an output with the action that its command means."""
     admitted = as_action(limits.groups, output.command, inputs.previous_command)
     return replace(output, admitted=admitted)
 

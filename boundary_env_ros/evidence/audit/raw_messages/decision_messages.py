@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.core.gate.rules.document_rules import published
+from boundary_env_ros.core.gate.rules.document_rules import published_documents
 from boundary_env_ros.core.records.decision import (
     ActionRequest,
     GateDecision,
@@ -408,7 +408,7 @@ class CommandChecks:
     def _documents(self, decision: GateDecision) -> Mapping[str, str]:
         """Return the documents of a decision; a payload that holds none is a finding."""
         try:
-            return published(decision)
+            return published_documents(decision)
         except (BoundaryError, *WRONG_INPUT) as error:
             place = f'decision {decision.sequence}.request.payload'
             found = Mismatch(place, 'an object with documents', f'{error}')

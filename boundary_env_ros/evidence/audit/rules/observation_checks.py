@@ -76,9 +76,9 @@ def _of_one_message(context: StepContext) -> Found:
                 continue
             # Two messages may have one stamp.
             of = field.source, field.captured, field.published, field.arrived
-            said = there.setdefault(of, {})
+            values = there.setdefault(of, {})
             for place, value in zip(names.get(field.name, ()), field.values, strict=False):
-                name, other = said.setdefault(place, (field.name, value))
+                name, other = values.setdefault(place, (field.name, value))
                 where = f'{view}.{field.name}.values'
                 yield from unlike(where, other, value, f'as {name} has it of the same message')
 

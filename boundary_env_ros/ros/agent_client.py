@@ -183,10 +183,11 @@ class AgentClient:
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
             kind, topic = message_class(spec.type), self._named(spec.topic)
             on_image = partial(self._on_image, spec.name, header_stamp(kind))
-            self._cameras.append(
-                own.incoming.subscribe(kind, topic, on_image, kept, raw=True, callback_group=group)
+            camera = own.incoming.subscribe(
+                kind, topic, on_image, kept, raw=True, callback_group=group
             )
-        self._subscriptions += self._cameras
+            self._cameras.append((camera, kept.depth))
+            self._subscriptions.append(camera)
         self._requests = authenticity.publisher(
             self._node.create_publisher(
                 msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
@@ -242,8 +243,8 @@ class AgentClient:
     def _take_images(self) -> None:
         """Take the images that wait in the middleware (realtime)."""
         if not self._contract.is_lockstep:
-            for camera in self._cameras:
-                self._own.dispatch(camera, _IMAGES_KEPT)
+            for camera, depth in self._cameras:
+                self._own.dispatch(camera, depth)
 
     # Beginning -----------------------------------------------------------------------------------
 

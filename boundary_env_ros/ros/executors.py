@@ -9,6 +9,7 @@ from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any
 
+import rclpy
 from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
@@ -32,6 +33,10 @@ def fastest_executor(context: Context | None = None) -> Executor:
         # The second where there is no stderr, which it wants for the reports of its crashes.
         return SingleThreadedExecutor(context=context)
     return executor
+
+
+#: Whether the middleware stamps a message when it is taken; others stamp it when it came.
+STAMPS_AT_TAKE = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 
 
 class Unattended(ReentrantCallbackGroup):
@@ -116,12 +121,10 @@ def with_info(callback: Callable[[Any, Any], None]) -> Callable[..., None]:
 def take(subscription: Any, most: int) -> Iterator[tuple[Any, Any]]:
     """Yield what waits in a subscription, with what the middleware says of it."""
     handle = subscription.handle
-    take_message = getattr(handle, 'take_message', None)
-    if take_message is None:
-        return  # It is not public: without it the executor hands over.
     with handle:
         for _ in range(most):
-            taken = take_message(subscription.msg_type, subscription.raw)
+            # It is not public, but what executors call themselves.
+            taken = handle.take_message(subscription.msg_type, subscription.raw)
             if taken is None:
                 return
             yield taken

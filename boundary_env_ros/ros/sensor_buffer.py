@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
+import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
@@ -17,7 +18,11 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import steady_of
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import header_stamp, message_class
-from boundary_env_ros.ros.executors import take, with_info
+from boundary_env_ros.ros.executors import STAMPS_AT_TAKE, take, with_info
+
+#: Messages of a topic that wait for a poll. A field is read from the newest that has it; there may
+#: be an image in each.
+KEPT = 10
 
 #: Is given a topic of the contract, the stamp of a message (ns; lockstep only), and when it
 #: arrived on the steady clock, ns; returns whether it is time to poll.
@@ -54,13 +59,16 @@ class SensorBuffer:
     ) -> None:
         self._node, self._listener, self._arrived = node, listener, arrived
         self._framed: set[Input] = set()
+        self._polled = 0  # when it began to be polled last, ns of the steady clock
         self._subscriptions: list[tuple[Any, int, Callable[[bytes, Any], bool]]] = []
         lockstep = node.contract.is_lockstep
         for at in dict.fromkeys(item.at for item in listener.inputs):
             items = [item for item in listener.inputs if item.at == at]
             kind, topic = message_class(items[0].type), items[0].topic
-            # Where the newest counts nobody needs it before the next poll.
-            unattended = not lockstep and not any(item.is_each for item in items)
+            # Where the newest counts nobody needs it before the next poll, if the middleware knows
+            # when it came.
+            each = any(item.is_each for item in items)
+            unattended = not (lockstep or each or STAMPS_AT_TAKE)
             qos = names.sensor(
                 Qos(
                     depth=max(item.qos.depth for item in items),
@@ -68,6 +76,7 @@ class SensorBuffer:
                     transient_local=any(item.qos.transient_local for item in items),
                 ),
                 node.contract.pacing,
+                least=KEPT if unattended else 1,
                 latched=any(item.name == TF_STATIC for item in items),
             )
             store = partial(self._store, at, topic, header_stamp(kind) if lockstep else None)
@@ -92,7 +101,9 @@ class SensorBuffer:
         """Store a message, and return whether it is time to poll."""
         published, arrived = info['source_timestamp'], info['received_timestamp']
         self._listener.on_message(at, data, published, arrived)
-        return self._arrived(topic, stamp and stamp(data), steady_of(arrived))
+        # It was not here at the last poll, however the system clock has been set since.
+        came = max(self._polled, steady_of(arrived))
+        return self._arrived(topic, stamp and stamp(data), came)
 
     def poll(self, on_reading: Callable[[Input, Reading], None], now: int) -> None:
         """
@@ -109,9 +120,11 @@ class SensorBuffer:
             Present time, ns.
 
         """
+        began = time.monotonic_ns()
         for subscription, depth, store in self._subscriptions:
             for taken in take(subscription, depth):
                 store(*taken)
+        self._polled = began
         listener = self._listener
         for item, reading in chain(
             listener.poll_each(), listener.poll_newest(), listener.look_up(now)

@@ -25,8 +25,8 @@ from boundary_env_ros.core.records.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
+from boundary_env_ros.ros.executors import STAMPS_AT_TAKE
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.nodes.recorder import STAMPS_AT_TAKE
 from boundary_env_ros.ros.processes import (
     isolated_environment,
     NodeProcess,

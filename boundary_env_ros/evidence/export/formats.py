@@ -3,8 +3,8 @@
 """
 The formats of data sets.
 
-A new format is a file beside this one, with a class that is a :class:`.writer.DatasetWriter`, and a
-row of :data:`FORMATS`. The commands list them: nothing is imported before a format is asked for.
+A new format is a file beside this one, with a class that is a ``DatasetWriter`` of ``writer.py``,
+and a row of :data:`FORMATS`. The commands list them: nothing is imported before one is asked for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Format(NamedTuple):
     of_steps: bool = False
 
     def writer(self) -> Any:
-        """Return the class of the writer, a :class:`.writer.RecordWriter` or ``StepWriter``."""
+        """Return the class of the writer: a ``RecordWriter`` or a ``StepWriter``."""
         return getattr(import_module(f'{__package__}.{self.module}'), self.name)
 
 

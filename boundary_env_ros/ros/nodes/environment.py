@@ -74,12 +74,9 @@ from boundary_env_ros.ros.enclaves import enabled
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.reset_client import ResetClient
-from boundary_env_ros.ros.sensor_buffer import SensorBuffer
+from boundary_env_ros.ros.sensor_buffer import KEPT, SensorBuffer
 from boundary_env_ros.storage.records import TOPICS
 from boundary_env_ros.storage.task_check import fitting_task
-
-# A field is read from the newest message that has it; there may be an image in each.
-_KEPT = 10
 
 # Deadlines are checked a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
@@ -131,7 +128,7 @@ class AgentEnvironment:
         inputs = inputs_of(contract, topics, self._transforms)
         listener = node.listener(
             [item for item in inputs if item.purpose is not Purpose.GATE],
-            kept=_KEPT,
+            kept=KEPT,
             transforms=self._transforms,
             on_problem=self.environment.on_problem,
         )

@@ -9,7 +9,6 @@ import sys
 import time
 from typing import Any
 
-import rclpy
 from rclpy.duration import Duration
 
 from boundary_env_ros import __version__
@@ -18,7 +17,7 @@ from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected,
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import message_class, set_time, to_msg
-from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.executors import fastest_executor, STAMPS_AT_TAKE
 from boundary_env_ros.ros.interfaces import msg, ros_distro, srv
 from boundary_env_ros.ros.message_guard import Budget
 from boundary_env_ros.ros.recorded_topics import (
@@ -48,8 +47,6 @@ _MARK_PATIENCE = 2.0
 _ACK_TIMEOUT = 0.5
 # What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
-#: Whether the middleware stamps a message when it is taken; others stamp it when it came.
-STAMPS_AT_TAKE = 'cyclonedds' in rclpy.get_rmw_implementation_identifier()
 # Lines of the log that are recorded within a second, of all nodes of the domain.
 _MOST_LOGGED = 200
 # Looks for a heartbeat of the environment within the time it is given.

@@ -61,8 +61,9 @@ class AuditRule:
     severity
         See :class:`Severity`.
     topics
-        The kinds of topics without whose raw messages it is listed as not checked: a
-        :class:`.inputs.Purpose`, ``privileged``, ``request`` or ``decision``.
+        The kinds of topics without whose raw messages it is listed as not checked: values of
+        :class:`~boundary_env_ros.core.sources.inputs.Purpose`, ``privileged``, ``request`` and
+        ``decision``.
     near
         Whether it compares with another record, which may have been where the record is damaged.
     run

@@ -190,7 +190,7 @@ def _check_chain(
         return {}
     for broken in chain.breaks:
         if broken.only_missing and damaged:
-            auditor.lacks('record-unchanged')
+            auditor.break_by_damage('record-unchanged')
         else:
             place = broken.topic or 'record chain'
             auditor.find('record-unchanged', Mismatch(place, broken.expected, broken.actual))

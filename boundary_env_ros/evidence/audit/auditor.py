@@ -297,8 +297,8 @@ class Auditor:
             digest = digest_of(contract)
             judge = Judge(contract, digest=digest)
             self._terms = AuditTerms(contract=contract, digest=digest, judge=judge)
-        self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
-        self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
+        self._step_checks = [check for check in STEP_CHECKS if not self._missing_for_check(check)]
+        self._checks = [check for check in DECISION_CHECKS if not self._missing_for_check(check)]
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
         self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
@@ -321,15 +321,15 @@ class Auditor:
         # How many messages it refused that bore no right authentication.
         self._refused = 0
         self._pair_number = 0  # steps and records of privileged fields that came
-        self._lacking_of: Counter[str] = Counter()
+        self._broken_by_damage: Counter[str] = Counter()
         self._not_run: dict[str, None] = {}  # why steps were not run again, or without something
         self._not_applied: dict[tuple[str, str], None] = {}
 
-    def _lacking(self, check: Check) -> str:
+    def _missing_for_check(self, check: Check) -> str:
         """Return what is missing to make a check; empty if nothing is."""
         return (self._missing or NO_CONTRACT) if check.contract and self._terms is None else ''
 
-    def _lacking_for(self, rule: AuditRule) -> str:
+    def _missing_for_rule(self, rule: AuditRule) -> str:
         """Return what is missing to run again, or to look at the raw messages, for a rule."""
         needed = rule.id in RECOMPUTED or (rule.topics and self._has_topics)
         if needed and self._terms is None:
@@ -436,7 +436,7 @@ class Auditor:
         elif gap and not self._lost and len(self._undecided) < WINDOW:
             self._undecided.append((gap, rule, mismatch, of))
         else:
-            self._lacking_of[rule] += 1
+            self._broken_by_damage[rule] += 1
 
     def _detect_late_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
         """
@@ -506,9 +506,9 @@ class Auditor:
         """Note that a rule could not be applied."""
         self._not_applied[rule, why] = None
 
-    def lacks(self, rule: str) -> None:
+    def break_by_damage(self, rule: str) -> None:
         """Note that a rule is broken only where the record is damaged."""
-        self._lacking_of[rule] += 1
+        self._broken_by_damage[rule] += 1
 
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
@@ -593,7 +593,7 @@ class Auditor:
             while agent.unpaired:
                 self._check_unpaired(*agent.unpaired.popitem(last=False)[1])
         while self._undecided:
-            self._lacking_of[self._undecided.popleft()[1]] += 1
+            self._broken_by_damage[self._undecided.popleft()[1]] += 1
         if self._unevidenced and not self._has_evidence:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -609,7 +609,7 @@ class Auditor:
             from_topics={} if ties is None else dict(ties.checked),
             excused={} if ties is None else {why: dict(n) for why, n in ties.excused.items()},
             asked={} if ties is None else dict(ties.asked),
-            lacking=dict(self._lacking_of),
+            lacking=dict(self._broken_by_damage),
         )
 
     def _check_named_steps(self, agent: Agent) -> None:
@@ -618,7 +618,7 @@ class Auditor:
         for name, (named, since) in reversed(agent.named_steps.items()):
             last = agent.last_step(name)
             if named.step > last + 1 and not has_later and since > self._end - REACH:
-                self._lacking_of['steps-in-order'] += 1
+                self._broken_by_damage['steps-in-order'] += 1
             elif named.step > last + 1:
                 expected = f'every step up to {named.step}, which the gate had heard of'
                 fewer = Mismatch('id.step', expected, f'none behind step {last}')
@@ -632,9 +632,9 @@ class Auditor:
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._not_applied)
         for check in CHECKS:
-            found[check.rule, self._lacking(check)] = None
+            found[check.rule, self._missing_for_check(check)] = None
         for rule in RULES:
-            found[rule.id, self._lacking_for(rule)] = None
+            found[rule.id, self._missing_for_rule(rule)] = None
         lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
@@ -794,7 +794,7 @@ class Auditor:
             return  # reported as a topic that is missing
         before, behind = agent.published.outside(decision.decided.steady)
         if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
-            self._lacking_of['as-published'] += 1
+            self._broken_by_damage['as-published'] += 1
             return
         place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
         none = Mismatch(place, expected, 'none of that number on its topic')
@@ -848,10 +848,10 @@ class Auditor:
             found = record_checks.frozen_otherwise(truth.fields, specs, step.closed)
             self.find('step-recomputed', found, step.id)
 
-    def _lack(self, log_time: int) -> str:
+    def _why_missing(self, log_time: int) -> str:
         """Return why records about then may be missing in the middle; empty if none may be."""
         if self._raw is not None:
-            return self._raw.ties.lack(log_time)
+            return self._raw.ties.why_missing(log_time)
         return 'gap' if self._of_another else 'damaged' if self._holes else ''
 
     def _on_its_way(self, other: type, log_time: int, *, before: bool, behind: bool) -> bool:
@@ -889,11 +889,11 @@ class Auditor:
         none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
         first, last = agent.paired_range.get(type(one), none)
         on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)
-        lack = self._lack(log_time)
-        if lack and self._raw is not None:
-            self._raw.ties.excuse(lack, 'privileged')
-        elif lack or on_its_way:
-            self._lacking_of['truth-withheld'] += 1
+        why = self._why_missing(log_time)
+        if why and self._raw is not None:
+            self._raw.ties.excuse(why, 'privileged')
+        elif why or on_its_way:
+            self._broken_by_damage['truth-withheld'] += 1
         else:
             expected = 'a step, and what is for it, under one id'
             none_of_it = Mismatch('privileged', expected, 'one of them')
@@ -930,10 +930,10 @@ class Auditor:
         is_unknown = evidence.id.episode_id not in agent.steps
         if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
-        if self._lack(log_time) or self._on_its_way(
+        if self._why_missing(log_time) or self._on_its_way(
             Transition, log_time, before=before, behind=behind
         ):
-            self._lacking_of['execution-measured'] += 1
+            self._broken_by_damage['execution-measured'] += 1
             return
         place = f'evidence for decision {evidence.decision_sequence}'
         none = Mismatch(place, 'a decision of a step, commanded at that instant', 'none')

@@ -114,7 +114,7 @@ class RequestChecks:
         number = request.sequence
         first, last = self._numbers.get(request.lease_id, (number + 1, 0))
         outside = 'early' if number < first else 'torn' if number > last else ''
-        if not published and (why := ties.lack() or outside or ties.lack(log_time)):
+        if not published and (why := ties.why_missing() or outside or ties.why_missing(log_time)):
             ties.excuse(why, 'requests')
             return
         expected, actual = 'a request that was published', vector(request.action)
@@ -483,11 +483,11 @@ class CommandChecks:
         # A changed command has the stamp, or where there are none the place, of what was sent.
         others = (other for other in pairs.sent if item.is_of(other))
         changed = next((o for o in others if (item.stamp and o.stamp) or not outside), None)
-        if changed is not None and (changed.stamp or not ties.lack(item.log_time)):
+        if changed is not None and (changed.stamp or not ties.why_missing(item.log_time)):
             pairs.sent.remove(changed)
             self._pair(item, changed, pairs)
             return
-        why = outside or ties.lack(item.log_time)
+        why = outside or ties.why_missing(item.log_time)
         if why:
             ties.excuse(why, use.label)
             return
@@ -514,7 +514,7 @@ class CommandChecks:
                 why = 'torn' if near or pairs.goes_on else ''
             if not why and pairs.missing:
                 pairs.missing -= 1
-                why = self._ties.lack(item.log_time)
+                why = self._ties.why_missing(item.log_time)
         if why:
             pairs.undecided += 1
             # Of more than are ever on their way each one counts.

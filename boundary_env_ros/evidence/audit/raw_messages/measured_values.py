@@ -144,7 +144,7 @@ class ObservationChecks:
         while self._lookups and abs(now - self._lookups[0][0].log_time) >= DELAY:
             tie, source, spec, field = self._lookups.popleft()
             expected, there = self._looked_up(tie, source, spec, field)
-            if expected and not self._ties.lacks(tie, there=there):
+            if expected and not self._ties.may_be_missing(tie, there=there):
                 self._ties.contradict(
                     tie, Mismatch(tie.none().field, expected, vector(field.values))
                 )

@@ -204,7 +204,7 @@ class Window:
         """Return when the recorder had the last message, nanoseconds; 0 if there was none."""
         return self._messages[-1].log_time if self._messages else 0
 
-    def lacks(self, key: Key | None, log_time: int) -> str:
+    def why_missing(self, key: Key | None, log_time: int) -> str:
         """
         Return why the message of a value need not be there: the record begins late or ends early.
 
@@ -469,7 +469,7 @@ class Ties:
         repeated = self.contract.sim_time or (
             key is not None and any(len(self._windows[use.at].at(key)) > 1 for use in tie.uses)
         )
-        if (wrong and not repeated) or not self.lacks(tie):
+        if (wrong and not repeated) or not self.may_be_missing(tie):
             self.contradict(tie, *(wrong or (tie.none(),)))
 
     def contradict(self, tie: Tie, *mismatches: Mismatch) -> None:
@@ -495,7 +495,7 @@ class Ties:
         self.asked[name] += 1
         self.excused.setdefault(reason, Counter())[name] += 1
 
-    def lack(self, log_time: int = 0) -> str:
+    def why_missing(self, log_time: int = 0) -> str:
         """Return why messages about then may be missing in the middle; empty if none may be."""
         if not self._has_chain:
             return 'gap'
@@ -503,7 +503,7 @@ class Ties:
             return 'damaged'
         return 'lost' if self.lost or log_time > self.reported_until else ''
 
-    def lacks(self, tie: Tie, *, there: bool = False) -> bool:
+    def may_be_missing(self, tie: Tie, *, there: bool = False) -> bool:
         """
         Return whether the message of a value may honestly be missing, and count it then.
 
@@ -516,12 +516,12 @@ class Ties:
             lost.
 
         """
-        why = self.lack()
+        why = self.why_missing()
         if not (why or there):
             key = (False, tie.sent) if tie.key is None and tie.sent is not None else tie.key
-            found = [self._windows[use.at].lacks(key, tie.log_time) for use in tie.uses]
+            found = [self._windows[use.at].why_missing(key, tie.log_time) for use in tie.uses]
             why = 'early' if 'early' in found else 'torn' if all(found) else ''
-        why = why or self.lack(tie.log_time)
+        why = why or self.why_missing(tie.log_time)
         if why:
             self.excuse(why, tie.uses[0].label)
         return bool(why)

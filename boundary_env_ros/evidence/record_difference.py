@@ -1,11 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Where two records of one thing differ first, by the path of the field.
-
-One of the two may be a decision that was decided once more from what it records: the audit and
-``replay`` ask for that.
-"""
+"""Where two records of one thing differ first, by the path of the field."""
 
 from __future__ import annotations
 
@@ -14,9 +9,6 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision_chain import DecisionChain
-from boundary_env_ros.core.gate.rules.judge import Judge, OUTPUT
 from boundary_env_ros.core.records.decision import GateDecision, RuleResult
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.frozen import frozen
@@ -58,8 +50,7 @@ def first_difference(
 
     """
     for name in names or [f.name for f in fields(recorded)]:  # type: ignore[arg-type]
-        one, other = getattr(recorded, name), getattr(again, name)
-        found = None if one is other or one == other else apart(one, other, name)
+        found = apart(getattr(recorded, name), getattr(again, name), name)
         if found is not None:
             place, then, now = found
             return Mismatch(place, format_value(now), format_value(then))
@@ -119,14 +110,7 @@ def format_value(value: object) -> str:
 
 def same(one: object, other: object) -> bool:
     """Return whether two records are the same, bit by bit, NaN being the same as NaN."""
-    if one is other or one == other:
-        return True
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isnan(one) and math.isnan(other)
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    names = getattr(type(one), '__dataclass_fields__', ()) if type(one) is type(other) else ()
-    return bool(names) and all(same(getattr(one, n), getattr(other, n)) for n in names)
+    return apart(one, other, tolerance=0.0) is None
 
 
 def apart(
@@ -151,66 +135,3 @@ def apart(
         below = (apart(a, b, f'{place}.{name}', tolerance) for name, a, b in pairs)
         return next(filter(None, below), None)
     return place, one, other
-
-
-# Decisions once more -----------------------------------------------------------------------------
-
-
-@frozen
-class DecidedAgain:
-    """
-    A decision, once more.
-
-    Attributes
-    ----------
-    decision
-        As it follows from its inputs.
-    differs
-        Where the record has something else first; None if nowhere.
-    from_before
-        Where its inputs are not what the decisions before it have led to; None if nowhere.
-
-    """
-
-    decision: GateDecision
-    differs: Mismatch | None
-    from_before: Mismatch | None = None
-
-
-class DecisionsAgain:
-    """
-    Takes the decisions of one gate in their order, under the contract that it had.
-
-    Parameters
-    ----------
-    contract, judge
-        The contract, and its rules.
-
-    """
-
-    def __init__(self, contract: Contract, judge: Judge) -> None:
-        self._judge, self._chain = judge, DecisionChain(contract, judge)
-
-    def again(self, then: GateDecision) -> DecidedAgain:
-        """
-        Return the next decision once more.
-
-        Raises
-        ------
-        BoundaryError, WRONG_INPUT
-            If it is none that can be decided.
-
-        """
-        output = self._judge.output(then)
-        again = self._judge.again(then, output)
-        followed = self._chain.add(then, output)
-        return DecidedAgain(
-            decision=again,
-            differs=first_difference(then, again, tuple(OUTPUT)),
-            from_before=first_difference(then, followed, ('inputs', 'requested_command')),
-        )
-
-
-def key_of(decision: GateDecision) -> tuple[int, int]:
-    """Return what distinguishes decisions, also if the gate was started anew in between."""
-    return decision.sequence, decision.commanded.steady if decision.commanded else 0

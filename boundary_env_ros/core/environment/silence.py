@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who has been silent for too long, as the environment receives it."""
+"""Who has been silent for too long, as the environment judges it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sensors_lost(
     Return the ending that fields which a view lacks stand for, with a sentence; empty if none.
 
     Where a driver dies all topics fall silent at once, and the field that may be the least old
-    notices it first: it is a sign that the whole robot is gone. If its sensor alone died,
+    shows it first: it is a sign that the whole robot is gone. If its sensor alone died,
     something else has come in the meantime.
     """
     why = '; '.join(buffer.lost(view).values())

@@ -66,10 +66,6 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
             if start.host != end.host and start.clock is not Clock.ROS:
                 crossed[start.host] = crossed.get(start.host, 0) + 1
                 crossed[end.host] = crossed.get(end.host, 0) - 1
-        if not crossed:
-            return LatencyStage(
-                duration=seconds, clock_offset=0.0, uncertainty=0.0, budget=budget.get(name)
-            )
         # To a host and back, its offset goes in and comes out again, and its error with it.
         times = {host: count for host, count in crossed.items() if count}
         known = times.keys() <= ahead.keys()

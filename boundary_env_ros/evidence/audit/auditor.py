@@ -67,7 +67,8 @@ from boundary_env_ros.evidence.audit.rules.audit_rule import (
 from boundary_env_ros.evidence.audit.rules.record_checks import Pair
 from boundary_env_ros.evidence.audit.rules.step_checks import UUID
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.record_difference import DecisionsAgain, key_of, Mismatch
+from boundary_env_ros.evidence.record_difference import Mismatch
+from boundary_env_ros.evidence.replay.decisions_again import DecisionsAgain, key_of
 from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record, RECORDS

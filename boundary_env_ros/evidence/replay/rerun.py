@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.rules.judge import Judge
-from boundary_env_ros.core.records.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.records.decision import GateDecision, Verdict
 from boundary_env_ros.core.records.episode import EpisodeStatus
 from boundary_env_ros.core.records.transition import Kind, Transition
-from boundary_env_ros.core.vectors import Vector
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.bounded import Bounded
-from boundary_env_ros.evidence.record_difference import (
+from boundary_env_ros.evidence.record_difference import first_difference, same
+from boundary_env_ros.evidence.replay.decisions_again import (
     DecidedAgain,
     DecisionsAgain,
-    first_difference,
+    DecisionsInstead,
     key_of,
-    same,
 )
 from boundary_env_ros.evidence.replay.steps_again import step_difference, StepsAgain
 from boundary_env_ros.evidence.replay.verdict_report import (
@@ -33,67 +31,16 @@ from boundary_env_ros.evidence.replay.verdict_report import (
     EpisodeVerdict,
     ReplayDifference,
 )
-from boundary_env_ros.frozen import frozen, replace
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.
 WAITING = 1024
 
-#: What another contract is asked for in a decision.
-_OF_ANOTHER = ('verdict', 'command')
-
 #: What is compared of a step that would have been.
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
 Key = tuple[int, int]
-
-
-class DecisionsInstead:
-    """
-    Takes the decisions of one gate in their order, and decides by another contract.
-
-    What that one would have sent before is what the next command begins from; what was measured,
-    asked for and received is as recorded.
-
-    Parameters
-    ----------
-    contract, judge
-        The other contract, and its rules.
-
-    """
-
-    def __init__(self, contract: Contract, judge: Judge) -> None:
-        self._contract, self._judge = contract, judge
-        self._sent, self._stopped = CommandHistory.of(contract), False
-        self._recorded: Vector = ()  # the last command of the record
-
-    def again(self, then: GateDecision) -> DecidedAgain:
-        """Return what the other gate would have decided."""
-        sent, inputs, asked = self._sent, then.inputs, then
-        by_timer, now = then.trigger is Trigger.TIMER, then.decided
-        begins = inputs.previous_command == self._recorded and not inputs.seeded
-        if sent.command and begins:
-            inputs = replace(
-                inputs,
-                previous_command=sent.command,
-                previous_rate=sent.rate,
-                previous_acceleration=sent.acceleration,
-                recent_commands=sent.recent_commands(now),
-                stopped=by_timer and self._stopped and inputs.running,
-            )
-            goal = sent.goal if by_timer else then.requested_command
-            asked = replace(then, inputs=inputs, requested_command=goal)
-        output = self._judge.output(asked)
-        again = self._judge.again(then, output)
-        self._recorded = then.command or self._recorded
-        if output.command:
-            self._sent = sent.after(output, then.trigger, now).after_publication(
-                then.commanded or now
-            )
-            self._stopped = output.verdict is Verdict.STOPPED
-        elif then.command:
-            self._sent = CommandHistory.of(self._contract)
-        return DecidedAgain(decision=again, differs=first_difference(then, again, _OF_ANOTHER))
 
 
 @frozen(kw_only=False)
